@@ -7,7 +7,7 @@ import pytest
 
 from ocboost._teaching.clicks import Click, Lesson
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.guard import GuardedFrame, mistakes, why_not
+from ocboost._teaching.guard import FEW_WORSE, GuardedFrame, mistakes, why_not
 from ocboost._teaching.partly import picture_of
 from ocboost.cascade.pictures import as_boxes
 
@@ -87,3 +87,21 @@ def test_what_nobody_clicked_on_is_ignored_unless_the_frame_is_free():
     free = picture_of(lesson(free=True), as_boxes([]), [as_boxes([THIRD])])
     assert not len(free.boxes)
     assert not len(free.ignored)
+
+
+def test_what_it_would_find_in_frames_it_has_not_learnt_must_be_no_worse_than_shipped():
+    def frames(n_wrong, n_right=6):
+        wrong = [judged(lesson([FACE], number=k), new=[FACE], unseen=[]) for k in range(n_wrong)]
+        return wrong + [judged(lesson([FACE], number=50 + k), new=[FACE]) for k in range(n_right)]
+
+    assert why_not(frames(4), [], None) is None  # the shipped detector misses them all
+    found = [each._replace(shipped=as_boxes([FACE]), old=as_boxes([FACE])) for each in frames(FEW_WORSE)]
+    assert why_not(found, [], None) is None
+    found = [each._replace(shipped=as_boxes([FACE]), old=as_boxes([FACE])) for each in frames(FEW_WORSE + 1)]
+    assert f"would make {FEW_WORSE + 1} mistakes in frames like these" in why_not(found, [], None)
+
+
+def test_sure_finds_must_be_found_in_frames_it_has_not_learnt():
+    seen = [judged(None, shipped=[FACE], sure=[FACE], new=[FACE], unseen=[]) for _ in range(FEW_WORSE + 1)]
+    assert "in frames like these" in why_not([], seen, None)
+    assert why_not([], seen[1:], None) is None

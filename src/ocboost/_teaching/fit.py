@@ -25,6 +25,8 @@ from ocboost._teaching.examples import (
     expected,
     marked_again,
     needed,
+    sure_boxes,
+    wrong_windows,
 )
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
@@ -124,7 +126,12 @@ def fit(
         shift = a / 2.0 * stumps.middle.sum() + b / 2.0 + theta[-1] / 2.0
         scored = _scored(base, thresholds, reach, shift, taught, others, parts)
         threshold = last_threshold(
-            scored, faces, neighbours, few=faces < FEW, final=rounds == ROUNDS - 1, by_boxes=base.number > 0
+            scored,
+            faces,
+            neighbours,
+            trust=0.0 if faces < FEW else min(faces / MANY, 1.0),
+            final=rounds == ROUNDS - 1,
+            by_boxes=base.number > 0,
         )
         missing = unlearnt(scored, threshold)
         if rounds >= PUSHED:
@@ -199,6 +206,7 @@ def _scored(
     """What all frames' windows that pass the stages score: by the model of all frames, and by one without."""
     stages = base.with_thresholds(thresholds, 0.0)
     columns = reach.astype(np.float32)
+    wrong = wrong_windows(base, taught)
 
     def both(windows: Windows, part: int) -> tuple[Boxes, NDArray[np.bool_], Floats, Floats]:
         kept = windows.some(passing(stages, windows))
@@ -210,8 +218,17 @@ def _scored(
     for each in taught:
         part = parts[each.lesson.frame.id]
         marked = [both(face.windows, part)[::2] for face in each.marked]
-        found.append(Scored(*both(each.windows, part), each.lesson, marked))
-    return found + [Scored(*both(seen.windows, parts[seen.frame.id]), None, []) for seen in others]
+        shipped = sure_boxes(each.windows, each.shipped, each.lesson, wrong, 0)
+        found.append(Scored(*both(each.windows, part), each.lesson, shipped, marked))
+    return found + [
+        Scored(
+            *both(seen.windows, parts[seen.frame.id]),
+            None,
+            sure_boxes(seen.windows, seen.shipped, None, wrong, 0),
+            [],
+        )
+        for seen in others
+    ]
 
 
 def boxes_of(fitted: Fitted, windows: Windows, frame: Frame) -> Boxes:

@@ -22,6 +22,9 @@ Floats = NDArray[np.float64]
 
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
+FEWER_ALARMS = 0.12  # of what there should be is given up, as what is found last is mostly false
+LOST = 0.1  # of the shipped detector's finds, many of which are false
+CAUTION = 0.4  # how far the threshold goes towards where these are just kept
 KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
 SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
 MARGIN = 1.0  # half log-odds that with few faces the threshold is below all that was seen
@@ -36,27 +39,35 @@ class Scored(NamedTuple):
     scores: Floats  # by the model of all frames
     unseen: Floats  # by one that has not learnt this frame
     lesson: Lesson | None
+    shipped: Boxes  # what the shipped detector finds, and nobody said to be wrong
     marked: list[tuple[Boxes, Floats]]  # the windows of each face that was marked, with their scores
 
 
 def last_threshold(
-    frames: Sequence[Scored], faces: int, neighbours: float, *, few: bool, final: bool, by_boxes: bool
+    frames: Sequence[Scored], faces: float, neighbours: float, *, trust: float, final: bool, by_boxes: bool
 ) -> float:
     """The threshold, in the scores' half log-odds.
 
     With many faces it is where as many windows are accepted, and put together to boxes, as there should be;
-    or, where other stages let other numbers of windows pass for each face, as many boxes. In the ``final``
-    round it gives way, within bounds, where what was marked is not found, or what was rejected is.
+    or, where other stages let other numbers of windows pass for each face, as many boxes; some fewer, the
+    more that is to be trusted, from 0 (few faces) to 1. From there it goes a part of the way up to where
+    the shipped detector's finds are just kept. In the ``final`` round it gives way, within bounds, where what
+    was marked is not found, or what was rejected is.
     """
     wanted, unwanted = clicked_scores(frames)
     most = min((score for _, score in wanted), default=np.inf) - BELOW
     least = max((score for _, score in unwanted), default=-np.inf) + BELOW
-    if few:
-        return _with_few(frames, float(faces), most, least, final)
-    target = float(faces) if by_boxes else neighbours
+    if not trust:
+        return _with_few(frames, faces, most, least, final)
+    target = (1.0 - FEWER_ALARMS * trust) * (faces if by_boxes else neighbours)
     threshold = _lowest_with(frames, target, by_boxes)
+    low, high = (_lowest_with(frames, share * target, by_boxes) for share in (MOST_MORE, FEWER))
+    found = [score for each in frames for box in each.shipped for score in _at_box(each, box)]
+    if found:
+        kept = float(np.quantile(found, LOST))
+        further = CAUTION * max(kept - threshold, 0.0)
+        threshold, low, high = threshold + further, low + further, high + further
     if final:
-        low, high = (_lowest_with(frames, share * target, by_boxes) for share in (MOST_MORE, FEWER))
         threshold = min(max(threshold, min(least, high)), max(most, low))
     return threshold
 
@@ -78,6 +89,12 @@ def clicked_scores(frames: Sequence[Scored]) -> tuple[list[tuple[int, float]], l
         if each.lesson.free:
             unwanted += [(place, score) for score in _highest_group(each.rects, each.scores)]
     return wanted, unwanted
+
+
+def _at_box(frame: Scored, box: NDArray[np.int64]) -> list[float]:
+    """What a box reaches by the model that has not learnt its frame."""
+    about = overlaps(frame.rects, box[None])[:, 0] >= IOU
+    return _highest_group(frame.rects[about], frame.unseen[about])
 
 
 def unlearnt(frames: Sequence[Scored], threshold: float) -> list[int]:

@@ -1,0 +1,126 @@
+"""The last threshold: as many boxes as there should be, by models that have not learnt them."""
+
+import numpy as np
+import pytest
+
+from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.last_threshold import (
+    BELOW,
+    CAUTION,
+    FEWER_ALARMS,
+    LOST,
+    SURELY_NOT,
+    Scored,
+    clicked_scores,
+    last_threshold,
+    unlearnt,
+)
+from ocboost.cascade.pictures import as_boxes
+
+WINDOWS = 5  # of each place
+SIDE = 24
+NONE = as_boxes([])
+
+
+def place(k):
+    return [40 * k, 0, SIDE, SIDE]
+
+
+def frame(unseen, *, scores=None, lesson=None, shipped=(), marked=(), strict=True):
+    """Places side by side, each with a few windows and one score."""
+    rects = as_boxes([place(k) for k in range(len(unseen)) for _ in range(WINDOWS)])
+    unseen = np.repeat(np.array(unseen, float), WINDOWS)
+    scores = unseen if scores is None else np.repeat(np.array(scores, float), WINDOWS)
+    passed = np.full(len(rects), strict)
+    own = [(rects[scores_of(k)], scores[scores_of(k)]) for k in marked]
+    return Scored(rects, passed, scores, unseen, lesson, as_boxes([place(k) for k in shipped]), own)
+
+
+def scores_of(k):
+    return slice(WINDOWS * k, WINDOWS * (k + 1))
+
+
+def said(faces=(), wrong=(), free=False):
+    picture = Frame(1, np.zeros((30, 900), np.uint8))
+    return Lesson(picture, as_boxes([place(k) for k in faces]), as_boxes([place(k) for k in wrong]), free)
+
+
+def threshold(frames, faces, neighbours, *, trust=1.0, final=False, by_boxes=False):
+    """As if so many more were expected as are given up."""
+    more = 1e-6 + 1.0 / (1.0 - FEWER_ALARMS * trust)
+    return last_threshold(
+        frames, more * faces, more * neighbours, trust=trust, final=final, by_boxes=by_boxes
+    )
+
+
+def n_found(frames, at):
+    return sum(len({tuple(r) for r in each.rects[each.unseen >= at]}) for each in frames)
+
+
+@pytest.mark.parametrize("by_boxes", [True, False])
+def test_as_many_are_found_as_there_should_be(by_boxes):
+    frames = [frame([1.0, 4.0, 2.0]), frame([3.0, 6.0, 5.0])]
+    for n in range(1, 6):
+        assert n_found(frames, threshold(frames, n, WINDOWS * n, by_boxes=by_boxes)) == n
+
+
+def test_scores_of_frames_that_were_learnt_do_not_count():
+    blind = [frame([1.0, 4.0, 2.0, 3.0])]
+    learnt = [frame([1.0, 4.0, 2.0, 3.0], scores=[9.0, -9.0, 9.0, 9.0])]
+    assert threshold(learnt, 2, 2 * WINDOWS) == threshold(blind, 2, 2 * WINDOWS)
+
+
+def test_it_goes_a_part_of_the_way_to_where_the_shipped_finds_are_just_kept():
+    plain, known = ([frame([1.0, 4.0, 2.0, 3.0], shipped=own)] for own in ((), (1, 3)))
+    low = threshold(plain, 3, 3 * WINDOWS)
+    kept = 3.0 + LOST
+    assert threshold(known, 3, 3 * WINDOWS) == pytest.approx(low + CAUTION * (kept - low))
+    lower = [frame([1.0, 4.0, 2.0, 3.0], shipped=(0, 2))]
+    assert threshold(lower, 1, WINDOWS) == threshold(plain, 1, WINDOWS)  # it is above that already
+
+
+def test_what_was_clicked_moves_it_within_bounds_and_only_in_the_end():
+    lesson = said(faces=[0], wrong=[1])
+    frames = [frame([2.1, 1.9, 5.0, 1.0, *range(10, 30)], lesson=lesson, marked=[0])]
+    wanted, unwanted = clicked_scores(frames)
+    assert (wanted, unwanted) == ([(0, 2.1)], [(0, 1.9)])
+    n = 22
+    first = threshold(frames, n, n * WINDOWS)
+    assert 1.9 < first <= 2.1
+    strict = threshold(frames, n - 2, (n - 2) * WINDOWS)
+    assert 5.0 < strict < 10.0
+    final = threshold(frames, n - 2, (n - 2) * WINDOWS, final=True)
+    assert 2.1 < final <= 5.0  # a face more, and no more than that
+
+
+def test_what_is_not_as_it_was_clicked_is_named():
+    right = frame([2.0, -2.0], lesson=said(faces=[0], wrong=[1]), marked=[0])
+    missed = frame([0.5, -2.0], lesson=said(faces=[0], wrong=[1]), marked=[0])
+    found = frame([2.0, 1.5], lesson=said(faces=[0], wrong=[1]), marked=[0])
+    free = frame([2.0], lesson=said(free=True))
+    assert unlearnt([right, missed, found, free, frame([9.0])], 1.0) == [1, 2, 3]
+
+
+def test_with_few_faces_all_is_kept_that_passes_strict_stages():
+    frames = [frame([1.0, 4.0, -0.3])]
+    assert threshold(frames, 0, 0.0, trust=0.0) < -0.3
+
+
+def test_with_few_faces_a_rejected_box_is_pushed_down_rather_than_the_threshold_up():
+    frames = [frame([1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
+    assert threshold(frames, 2, 10.0, trust=0.0) == SURELY_NOT
+    learnt = [frame([-1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
+    assert threshold(learnt, 2, 10.0, trust=0.0) == pytest.approx(-1.0 + BELOW)
+
+
+def test_with_few_faces_relaxed_stages_bring_no_more_boxes():
+    frames = [frame([3.0, 1.0, 2.0, 0.5], lesson=said(faces=[0]), marked=[0], strict=False)]
+    assert n_found(frames, threshold(frames, 2, 10.0, trust=0.0)) == 2
+
+
+def test_without_any_windows_it_is_finite():
+    empty = Scored(NONE, np.empty(0, bool), np.empty(0), np.empty(0), None, NONE, [])
+    for trust in (0.0, 0.5):
+        assert np.isfinite(threshold([empty], 0, 0.0, trust=trust))
+        assert np.isfinite(threshold([], 0, 0.0, trust=trust))
