@@ -13,7 +13,7 @@ from ocboost._teaching.remembered import Remembered, n_bytes
 from ocboost._teaching.source import FrameSource
 from ocboost.cascade.pictures import as_boxes
 from tests.support.face_pictures import face_picture, picture_cascade
-from tests.support.taught import MISSED, settle, show
+from tests.support.taught import MISSED, settle, show, wrong_box
 
 
 def test_what_was_used_longest_ago_leaves_first():
@@ -84,8 +84,8 @@ def test_a_detector_after_a_click_keeps_little_of_its_own(begin):
     session = begin(build=False)
     seen, faces = show(session, MISSED)
     kept = []
-    for face in faces:
-        session.mark(seen.frame_id, face)
+    for click, box in ((session.mark, faces[0]), (session.reject, wrong_box(seen, faces))):
+        click(seen.frame_id, box)
         assert settle(session)["shown"]
         kept.append(session._shown[1])
     own = [
