@@ -18,7 +18,7 @@ from ocboost._teaching.last_threshold import (
 )
 from ocboost.cascade.pictures import as_boxes
 
-WINDOWS = 5  # of each place
+WINDOWS = 6  # of each place: what a marked face should have
 SIDE = 24
 NONE = as_boxes([])
 
@@ -109,14 +109,14 @@ def test_with_few_faces_all_is_kept_that_passes_strict_stages():
 
 def test_with_few_faces_a_rejected_box_is_pushed_down_rather_than_the_threshold_up():
     frames = [frame([1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
-    assert threshold(frames, 2, 10.0, trust=0.0) == SURELY_NOT
+    assert threshold(frames, 2, 2 * WINDOWS, trust=0.0) == SURELY_NOT
     learnt = [frame([-1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
-    assert threshold(learnt, 2, 10.0, trust=0.0) == pytest.approx(-1.0 + BELOW)
+    assert threshold(learnt, 2, 2 * WINDOWS, trust=0.0) == pytest.approx(-1.0 + BELOW)
 
 
 def test_with_few_faces_relaxed_stages_bring_no_more_boxes():
     frames = [frame([3.0, 1.0, 2.0, 0.5], lesson=said(faces=[0]), marked=[0], strict=False)]
-    assert n_found(frames, threshold(frames, 2, 10.0, trust=0.0)) == 2
+    assert n_found(frames, threshold(frames, 2, 2 * WINDOWS, trust=0.0)) == 2
 
 
 def test_without_any_windows_it_is_finite():
@@ -124,3 +124,14 @@ def test_without_any_windows_it_is_finite():
     for trust in (0.0, 0.5):
         assert np.isfinite(threshold([empty], 0, 0.0, trust=trust))
         assert np.isfinite(threshold([], 0, 0.0, trust=trust))
+
+
+def test_a_marked_face_is_to_have_windows_to_spare():
+    rects = as_boxes([place(0)] * WINDOWS)
+    scores = np.arange(1.0, WINDOWS + 1)
+    face = Scored(rects, np.ones(WINDOWS, bool), scores, scores, said(faces=[0]), NONE, [(rects, scores)])
+    assert clicked_scores([face])[0] == [(0, 1.0)]  # all six
+    few = face._replace(marked=[(rects[:5], scores[:5])])
+    assert clicked_scores([few])[0] == [(0, 2.0)]  # four, as there are only five
+    none = face._replace(marked=[(rects[:3], scores[:3])])
+    assert clicked_scores([none])[0] == []

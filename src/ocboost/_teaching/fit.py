@@ -30,7 +30,7 @@ from ocboost._teaching.examples import (
 )
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
-from ocboost._teaching.last_threshold import Scored, last_threshold, unlearnt
+from ocboost._teaching.last_threshold import SPARE, Scored, last_threshold, unlearnt
 from ocboost._teaching.scanned import Windows, grouped, passing
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
@@ -48,7 +48,7 @@ MORE_ITERATIONS = 20  # of each further one
 ROUNDS = 7  # of learning, each with more weight on what does not hold yet
 PUSHED = 3  # of these, after which only what was clicked last gets more
 MORE = 3.0  # times as much weight
-ENOUGH = MIN_NEIGHBORS + 3  # windows of a marked face that should pass
+ENOUGH = MIN_NEIGHBORS + 1 + SPARE  # windows of a marked face that should pass
 TRIED, ALIKE = 12, 0.7  # windows about which they may lie, and how much they must overlap
 FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
 FEW = 8  # faces that are expected in all frames: with fewer, stages are relaxed for marked faces only

@@ -20,6 +20,7 @@ from ocboost.cascade.pictures import Boxes, overlaps
 
 Floats = NDArray[np.float64]
 
+SPARE = 2  # windows more than a box needs that a marked face is to have: no two frames are the same
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
 FEWER_ALARMS = 0.12  # of what there should be is given up, as what is found last is mostly false
@@ -82,7 +83,7 @@ def clicked_scores(frames: Sequence[Scored]) -> tuple[list[tuple[int, float]], l
     for place, each in enumerate(frames):
         if each.lesson is None:
             continue
-        wanted += [(place, score) for own in each.marked for score in _highest_group(*own)]
+        wanted += [(place, score) for own in each.marked for score in _surely_found(*own)]
         for k in range(len(each.lesson.wrong)):
             about = overlaps(each.rects, each.lesson.wrong[k : k + 1])[:, 0] >= IOU
             unwanted += [(place, score) for score in _highest_group(each.rects[about], each.scores[about])]
@@ -142,15 +143,20 @@ def _lowest_with(frames: Sequence[Scored], target: float, by_boxes: bool) -> flo
     return high
 
 
-def _highest_group(rects: Boxes, values: Floats) -> list[float]:
+def _surely_found(rects: Boxes, values: Floats) -> list[float]:
+    """The highest threshold at which these windows make a box that has some to spare, if they ever do."""
+    return _highest_group(rects, values, MIN_NEIGHBORS + SPARE) or _highest_group(rects, values)
+
+
+def _highest_group(rects: Boxes, values: Floats, neighbours: int = MIN_NEIGHBORS) -> list[float]:
     """The highest threshold at which these windows make a box."""
     order = np.argsort(-values, kind="stable")
     low, high = 0, len(order)
-    if not len(group_rectangles(rects, MIN_NEIGHBORS)[0]):
+    if not len(group_rectangles(rects, neighbours)[0]):
         return []
     while high - low > 1:
         middle = (low + high) // 2
-        if len(group_rectangles(rects[order[:middle]], MIN_NEIGHBORS)[0]):
+        if len(group_rectangles(rects[order[:middle]], neighbours)[0]):
             high = middle
         else:
             low = middle
