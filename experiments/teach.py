@@ -9,9 +9,9 @@ the data move over its photos and textures, behind a simulated camera. The teach
 frame, and where the boxes that are shown are wrong makes one click: a false box, a missed face, or, where
 several boxes are wrong in a frame without a face, that the frame is free of faces. After 0, 5, 20 and 50
 clicks the detector that is shown is judged on 120 frames of films of the other half, other people and
-other photos, at its own threshold: faces missed at an overlap of 0.5, and false alarms a frame; and, at the threshold and number of
-neighbours that make no more false alarms than the shipped detector and miss fewest, faces missed. Frames
-are 400 × 300 pixels. After a click that the guard refused the teacher gives up on the shot. Nothing is
+other photos, at its own threshold: faces missed at an overlap of 0.5, and false alarms a frame; and faces
+missed at the threshold and number of neighbours that miss fewest with no more false alarms than the
+shipped detector makes. Frames are 400 × 300 pixels. After a click that the guard refused the teacher gives up on the shot. Nothing is
 built in the background, but with ``--build``; then the teacher waits until it is done.
 
 With ``--speed`` it is timed on frames of 640 × 480: seconds from a click to the detector that has learnt it,
