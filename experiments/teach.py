@@ -11,8 +11,9 @@ several boxes are wrong in a frame without a face, that the frame is free of fac
 clicks the detector that is shown is judged on 120 frames of films of the other half, other people and
 other photos, at its own threshold: faces missed at an overlap of 0.5, and false alarms a frame; and faces
 missed at the threshold and number of neighbours that miss fewest with no more false alarms than the
-shipped detector makes. Frames are 400 × 300 pixels. After a click that the guard refused the teacher gives up on the shot. Nothing is
-built in the background, but with ``--build``; then the teacher waits until it is done.
+shipped detector makes. Frames are 400 × 300 pixels. After a click that the guard refused the teacher gives
+up on the shot. Nothing is built in the background, but with ``--build``; then the teacher waits until it is
+done.
 
 With ``--speed`` it is timed on frames of 640 × 480: seconds from a click to the detector that has learnt it,
 detections a second meanwhile, and how old the boxes are.
