@@ -37,3 +37,8 @@ def test_boxes_that_look_like_what_was_wrong():
     boxes = as_boxes([[1, 0, 24, 24], [99, 0, 24, 24]])
     assert unlike(seen, boxes, np.array([OTHER])).tolist() == [False, True]
     assert unlike(seen, boxes, np.empty((0, 24, 24), np.uint8)).tolist() == [True, True]
+
+
+def test_a_box_without_windows_looks_like_nothing():
+    seen = windows((0, OTHER))
+    assert unlike(seen, as_boxes([[300, 300, 24, 24]]), np.array([OTHER])).tolist() == [True]

@@ -13,7 +13,7 @@ PENALTY = 0.3
 
 @pytest.fixture
 def windows(monkeypatch):
-    monkeypatch.setattr(crossed, "ENOUGH", 1e-15)
+    monkeypatch.setattr(crossed, "TOLERANCE", 1e-15)
     rng = np.random.default_rng(0)
     answers = rng.choice(np.float32([-1, 1]), (60, 5))
     labels = np.where(answers[:, 0] + answers[:, 1] + rng.normal(0, 1.5, 60) > 0, 1, -1).astype(np.int8)

@@ -64,7 +64,7 @@ def test_what_is_said_of_a_frame_does_not_change_what_is_judged_there(learner, f
     monkeypatch.setattr(fitting, "scale_and_shift", lambda *_: (1.0, 0.0, None))
     monkeypatch.setattr(fitting, "ROUNDS", 1)
     monkeypatch.setattr(fitting, "ITERATIONS", 1000)
-    monkeypatch.setattr(crossed, "ENOUGH", 1e-15)
+    monkeypatch.setattr(crossed, "TOLERANCE", 1e-15)
     monkeypatch.setattr(examples, "MOST_OTHERS", 100_000)
     frame = frames[0]
     box = as_boxes([wrong_of(learner, frame)])

@@ -105,3 +105,12 @@ def test_sure_finds_must_be_found_in_frames_it_has_not_learnt():
     seen = [judged(None, shipped=[FACE], sure=[FACE], new=[FACE], unseen=[]) for _ in range(FEW_WORSE + 1)]
     assert "in frames like these" in why_not([], seen, None)
     assert why_not([], seen[1:], None) is None
+
+
+def test_a_marked_face_that_is_sure_counts_once_and_where_nobody_can_tell_nothing_counts():
+    both = [
+        judged(lesson([FACE], number=k), shipped=[FACE], sure=[FACE], old=[FACE], new=[FACE], unseen=[])
+        for k in range(FEW_WORSE + 1)
+    ]
+    assert f"would make {FEW_WORSE + 1} mistakes" in why_not(both, [], None)
+    assert why_not([each._replace(unseen=None) for each in both], [], None) is None

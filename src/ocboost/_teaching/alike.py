@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.scanned import Windows
+from ocboost.cascade.matching import IOU
 from ocboost.cascade.mining import FAR
 from ocboost.cascade.pictures import Boxes, overlaps
 
@@ -27,9 +28,9 @@ def unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> NDArray[np.bool_]:
     """Which boxes show something else than any window that was said to be wrong."""
     if not len(wrong) or not len(boxes) or not len(windows.rects):
         return np.ones(len(boxes), np.bool_)
-    at = overlaps(windows.rects, boxes).argmax(axis=0)
-    likeness = normalised(windows.pixels[at]) @ normalised(wrong).T
-    alike: NDArray[np.bool_] = np.any(likeness >= SAME_THING, axis=1)
+    shared = overlaps(windows.rects, boxes)
+    likeness = normalised(windows.pixels[shared.argmax(axis=0)]) @ normalised(wrong).T
+    alike: NDArray[np.bool_] = np.any(likeness >= SAME_THING, axis=1) & (shared.max(axis=0) >= IOU)
     return ~alike
 
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 Floats = NDArray[np.float64]
 
-ENOUGH = 1e-5  # relative gain from which on fitting goes on
+TOLERANCE = 1e-5  # relative gain below which fitting ends
 PARTS = 4  # frames next to each other are in the same part: they look alike
 FEWEST = 8  # frames; of fewer, those that are left over would tell too little
 
@@ -65,7 +65,7 @@ def crossed_logistic(
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": iterations, "ftol": ENOUGH},
+        options={"maxiter": iterations, "ftol": TOLERANCE},
     )
     theta: Floats = found.x.reshape(shape)
     return theta

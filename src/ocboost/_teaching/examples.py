@@ -155,7 +155,9 @@ def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
     """All windows that were said to be wrong."""
     found = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
     for each in taught:
-        boxes = each.shipped.boxes if each.lesson.free else each.lesson.wrong
+        boxes = each.lesson.wrong
+        if each.lesson.free:
+            boxes = np.concatenate([boxes, each.shipped.boxes])
         if len(boxes):
             near = (overlaps(each.windows.rects, boxes) >= IOU).any(axis=1)
             found.append(each.windows.pixels[near])
@@ -287,9 +289,9 @@ def _add_the_rest(
     far_from_all: list[tuple[int, Pixels]] = []
     unknown: list[tuple[int, Pixels]] = []
     for frame, windows, shipped, clicked in parts:
-        maybe = np.concatenate([shipped.boxes, clicked, *maybe_faces(windows, None)])
-        far = _away_from(windows.rects, maybe)
-        rest = ~far & _away_from(windows.rects, np.concatenate([clicked, surely.get(frame, none)]))
+        known = np.concatenate([clicked, surely.get(frame, none)])
+        far = _away_from(windows.rects, np.concatenate([shipped.boxes, known, *maybe_faces(windows, None)]))
+        rest = ~far & _away_from(windows.rects, known)
         for chosen, kind in ((far, far_from_all), (rest, unknown)):
             kind.append((frame, windows.answers[chosen]))
     for kind, label in ((far_from_all, -1), (unknown, 0)):

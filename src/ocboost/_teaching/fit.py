@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ocboost._teaching.base import RELAXED, Base
+from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.crossed import crossed_logistic, parts_of
 from ocboost._teaching.examples import (
     LabelledWindows,
@@ -31,7 +32,7 @@ from ocboost._teaching.examples import (
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
 from ocboost._teaching.last_threshold import SPARE, Scored, last_threshold, unlearnt
-from ocboost._teaching.scanned import Windows, grouped, passing
+from ocboost._teaching.scanned import Finds, Windows, grouped, passing
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, overlaps
@@ -61,7 +62,8 @@ class Fitted(NamedTuple):
     cascade: Cascade
     reach: Floats
     threshold: float
-    unseen: dict[int, Boxes]  # in each frame, by a model of the other parts
+    further: bool  # whether stages are relaxed further than frames were searched for windows
+    unseen: dict[int, Boxes]  # in each frame, by a model of the other parts; empty where frames are too few
 
     def scores(self, windows: Windows) -> Floats:
         """By how much windows clear the last stage, in half log-odds."""
@@ -78,7 +80,11 @@ def fit(
     last: int | None = None,
     careful: bool = False,
 ) -> Fitted:
-    """Learn all of it; if ``careful``, the base is corrected less. ``last`` is the frame clicked in last."""
+    """Learn all of it; if ``careful``, the base is corrected less. ``last`` is the frame clicked in last.
+
+    After a few rounds only what was clicked last is still pushed; where that never holds, the threshold gives
+    way to it in the end.
+    """
     again = marked_again(base, taught, others)
     faces, neighbours = expected(base, taught, others, again)
     share = 0.0 if base.number or faces < FEW else min(faces / MANY, 1.0)
@@ -112,6 +118,7 @@ def fit(
         ],
         axis=1,
     )
+    passed = _passed(base, thresholds, taught, others, parts)
     for rounds in range(ROUNDS):
         theta = crossed_logistic(
             examples.answers,
@@ -124,7 +131,7 @@ def fit(
         )
         reach = a / 2.0 * stumps.reach[:, None] + theta[:-1] / 2.0
         shift = a / 2.0 * stumps.middle.sum() + b / 2.0 + theta[-1] / 2.0
-        scored = _scored(base, thresholds, reach, shift, taught, others, parts)
+        scored = [each.scored(reach.astype(np.float32), shift) for each in passed]
         threshold = last_threshold(
             scored,
             faces,
@@ -142,7 +149,8 @@ def fit(
     frames = [each.lesson.frame for each in taught] + [each.frame for each in others]
     unseen = {
         frame.id: grouped(own.rects[own.unseen >= threshold], frame).boxes
-        for frame, own in zip(frames, scored, strict=True)
+        for frame, own, place in zip(frames, scored, passed, strict=True)
+        if place.part
     }
     return _with_last(base, thresholds, reach[:, 0], threshold - shift[0], unseen)
 
@@ -191,47 +199,58 @@ def _with_last(
     own = base.stages.trees_of(base.stages.n_stages - 1)
     leaves[own, 0], leaves[own, 1] = -reach, reach
     cascade = base.with_thresholds(thresholds, threshold).with_leaves(leaves)
-    return Fitted(cascade, reach, threshold, unseen)
+    further = bool((thresholds < base.lowest - 1e-3 * base.spread).any())
+    return Fitted(cascade, reach, threshold, further, unseen)
 
 
-def _scored(
+class _Passed(NamedTuple):
+    """A frame's windows that pass the stages, and what does not change while the last one is learnt."""
+
+    part: int
+    windows: Windows
+    strict: NDArray[np.bool_]  # which of them pass stages that are not relaxed
+    lesson: Lesson | None
+    shipped: Boxes
+    marked: list[Windows]
+
+    def scored(self, reach: NDArray[np.float32], shift: Floats) -> Scored:
+        """With scores by the model of all frames, and by the one that has not learnt this frame's part."""
+        chosen = [0, self.part]
+        scores = self.windows.scores(reach[:, chosen]).astype(np.float64) + shift[chosen]
+        marked = [
+            (each.rects, each.scores(reach[:, :1])[:, 0].astype(np.float64) + shift[0])
+            for each in self.marked
+        ]
+        own = (self.windows.rects, self.strict, scores[:, 0], scores[:, 1])
+        return Scored(*own, self.lesson, self.shipped, marked)
+
+
+def _passed(
     base: Base,
     thresholds: Floats,
-    reach: Floats,
-    shift: Floats,
     taught: Sequence[Taught],
     others: Sequence[ScannedFrame],
     parts: dict[int, int],
-) -> list[Scored]:
-    """What all frames' windows that pass the stages score: by the model of all frames, and by one without."""
+) -> list[_Passed]:
+    """All frames."""
     stages = base.with_thresholds(thresholds, 0.0)
-    columns = reach.astype(np.float32)
     wrong = wrong_windows(base, taught)
 
-    def both(windows: Windows, part: int) -> tuple[Boxes, NDArray[np.bool_], Floats, Floats]:
-        kept = windows.some(passing(stages, windows))
-        chosen = [0, part]
-        scores = kept.scores(columns[:, chosen]).astype(np.float64) + shift[chosen]
-        return kept.rects, passing(base.stages, kept), scores[:, 0], scores[:, 1]
+    def frame(
+        number: int, windows: Windows, shipped: Finds, lesson: Lesson | None, marked: list[Windows]
+    ) -> _Passed:
+        kept, *faces = (each.some(passing(stages, each)) for each in (windows, *marked))
+        found = sure_boxes(windows, shipped, lesson, wrong, 0)
+        return _Passed(parts[number], kept, passing(base.stages, kept), lesson, found, faces)
 
-    found = []
-    for each in taught:
-        part = parts[each.lesson.frame.id]
-        marked = [both(face.windows, part)[::2] for face in each.marked]
-        shipped = sure_boxes(each.windows, each.shipped, each.lesson, wrong, 0)
-        found.append(Scored(*both(each.windows, part), each.lesson, shipped, marked))
-    return found + [
-        Scored(
-            *both(seen.windows, parts[seen.frame.id]),
-            None,
-            sure_boxes(seen.windows, seen.shipped, None, wrong, 0),
-            [],
-        )
-        for seen in others
+    clicked = [
+        frame(e.lesson.frame.id, e.windows, e.shipped, e.lesson, [face.windows for face in e.marked])
+        for e in taught
     ]
+    return clicked + [frame(e.frame.id, e.windows, e.shipped, None, []) for e in others]
 
 
 def boxes_of(fitted: Fitted, windows: Windows, frame: Frame) -> Boxes:
-    """What the detector finds among the windows of a frame."""
+    """About what the detector finds in a frame: OpenCV skips some windows beside those that fail early."""
     kept = windows.some(passing(fitted.cascade, windows))
     return grouped(kept.rects[fitted.scores(kept) >= 0.0], frame).boxes

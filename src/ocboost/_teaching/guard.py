@@ -27,7 +27,7 @@ TOGETHER = " together with what was clicked before"
 class GuardedFrame(NamedTuple):
     """A frame, and what is found in it: by the shipped detector, the one that is shown, and the new one.
 
-    ``unseen`` is what the new one would find had it not learnt this frame.
+    ``unseen`` is what the new one would find had it not learnt this frame; None where nobody can tell.
     """
 
     lesson: Lesson | None
@@ -35,7 +35,7 @@ class GuardedFrame(NamedTuple):
     sure: Boxes  # of these, what is surely a face
     old: Boxes
     new: Boxes
-    unseen: Boxes
+    unseen: Boxes | None
 
 
 def why_not(
@@ -43,7 +43,7 @@ def why_not(
 ) -> str | None:
     """Why the new detector is not shown, in words; None if it is. ``clicked`` is the last click."""
     together = TOGETHER if sum(n_said(each.lesson) for each in taught) > 1 else ""
-    old_mistakes = new_mistakes = shipped_mistakes = unseen_mistakes = 0
+    old_mistakes = new_mistakes = 0
     for each in taught:
         assert each.lesson is not None
         last = clicked if clicked is not None and each.lesson.frame.id == clicked.frame_id else None
@@ -51,8 +51,6 @@ def why_not(
             return f"what was clicked last could not be learnt{together}"
         old_mistakes += mistakes(each.lesson, each.old)
         new_mistakes += mistakes(each.lesson, each.new)
-        shipped_mistakes += mistakes(each.lesson, each.shipped)
-        unseen_mistakes += mistakes(each.lesson, each.unseen)
     if new_mistakes > old_mistakes:
         return (
             f"it makes {new_mistakes} of the mistakes that were clicked on, the one that is shown "
@@ -63,21 +61,29 @@ def why_not(
     lost = sum(missed(each.sure, each.new) for each in frames)
     if lost > max(FEW_LOST, LOST * sure):
         return f"it no longer finds {lost} of {sure} faces that the shipped detector surely finds"
-    unseen_mistakes += sum(missed(each.sure, each.unseen) for each in frames)
+    unseen_mistakes = sum(known_mistakes(each, each.unseen) for each in frames if each.unseen is not None)
+    shipped_mistakes = sum(known_mistakes(each, each.shipped) for each in frames if each.unseen is not None)
     if unseen_mistakes > WORSE * shipped_mistakes + FEW_WORSE:
         return (
             f"it would make {unseen_mistakes} mistakes in frames like these, had it not learnt them; the "
             f"shipped detector makes {shipped_mistakes}"
         )
-    boxes, old_boxes = (
-        sum(map(len, found)) for found in ([e.new for e in others], [e.shipped for e in others])
-    )
-    if boxes > MORE * old_boxes + MORE_A_FRAME * len(others):
+    boxes = sum(len(each.new) for each in others)
+    shipped_boxes = sum(len(each.shipped) for each in others)
+    if boxes > MORE * shipped_boxes + MORE_A_FRAME * len(others):
         return (
             f"it finds {boxes} boxes in {len(others)} frames that nobody clicked in, the shipped detector "
-            f"finds {old_boxes}: too many to be faces"
+            f"finds {shipped_boxes}: too many to be faces"
         )
     return None
+
+
+def known_mistakes(frame: GuardedFrame, found: Boxes) -> int:
+    """Mistakes in what was said of a frame, and in what is surely a face there."""
+    if frame.lesson is None:
+        return missed(frame.sure, found)
+    said = (overlaps(frame.sure, frame.lesson.faces) >= IOU).any(axis=1)
+    return mistakes(frame.lesson, found) + missed(frame.sure[~said], found)
 
 
 def n_said(lesson: Lesson | None) -> int:
@@ -96,7 +102,7 @@ def holds(clicked: Click, found: Boxes) -> bool:
 def mistakes(lesson: Lesson, found: Boxes) -> int:
     """How many things that were said of a frame are not so: wrong boxes found, faces missed."""
     if lesson.free:
-        return missed(lesson.faces, found) + len(found)
+        return len(found)
     return missed(lesson.faces, found) + int((overlaps(lesson.wrong, found) >= IOU).any(axis=1).sum())
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.crossed import PARTS
 from ocboost._teaching.learner import ClickLearner
 from ocboost._teaching.partly import picture_of
 from ocboost.cascade.cascade import Cascade
@@ -18,8 +19,6 @@ from ocboost.cascade.picture_measure import PictureMeasurement, bootstrap_differ
 from ocboost.cascade.pictures import as_boxes
 
 Progress = Callable[[str, int, int], None]
-
-PARTS = 4  # frames next to each other are in the same part: they look alike
 
 
 def judged(

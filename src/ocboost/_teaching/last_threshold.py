@@ -62,13 +62,14 @@ def last_threshold(
         return _with_few(frames, faces, most, least, final)
     target = (1.0 - FEWER_ALARMS * trust) * (faces if by_boxes else neighbours)
     threshold = _lowest_with(frames, target, by_boxes)
-    low, high = (_lowest_with(frames, share * target, by_boxes) for share in (MOST_MORE, FEWER))
+    further = 0.0
     found = [score for each in frames for box in each.shipped for score in _at_box(each, box)]
     if found:
         kept = float(np.quantile(found, LOST))
         further = CAUTION * max(kept - threshold, 0.0)
-        threshold, low, high = threshold + further, low + further, high + further
+    threshold += further
     if final:
+        low, high = (_lowest_with(frames, share * target, by_boxes) + further for share in (MOST_MORE, FEWER))
         threshold = min(max(threshold, min(least, high)), max(most, low))
     return threshold
 

@@ -22,6 +22,7 @@ from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, as_boxes
 
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
+LOOKED_AT_AGAIN = 8  # of these, where stages are relaxed further than for their windows
 MIXED = 2654435761  # Knuth's multiplicative hashing
 WINDOW_BYTES = 192 << 20  # of the windows of frames that are kept: some 700 of 400 × 300
 FACE_BYTES = 64 << 20  # of those of marked faces
@@ -157,7 +158,7 @@ class ClickLearner:
                 last = None if clicked is None else clicked.frame_id
                 fitted = fit(base, taught, others, self._seed, last=last, careful=careful)
                 after = Detector(fitted.cascade, base, fitted)
-                why = self._why_not(before, after, fitted.unseen, taught, others, clicked)
+                why = self._why_not(before, after, fitted, taught, others, clicked)
                 if why is None:
                     return after, GOOD
             assert why is not None
@@ -167,7 +168,7 @@ class ClickLearner:
         self,
         before: Detector,
         after: Detector,
-        unseen: dict[int, Boxes],
+        fitted: Fitted,
         taught: Sequence[Taught],
         others: Sequence[ScannedFrame],
         clicked: Click | None,
@@ -182,12 +183,16 @@ class ClickLearner:
                 new = self.found(after, frame, each)
             sure = sure_boxes(each.windows, each.shipped, each.lesson, wrong)
             old = self.found(before, frame, each)
-            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new, unseen[frame.id]))
+            unseen = fitted.unseen.get(frame.id)
+            judged.append(GuardedFrame(each.lesson, each.shipped.boxes, sure, old, new, unseen))
         rest = []
-        for seen in others:
+        for place, seen in enumerate(others):
             sure = sure_boxes(seen.windows, seen.shipped, None, wrong)
             old, new = (self.found(each, seen.frame) for each in (before, after))
-            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new, unseen[seen.frame.id]))
+            if fitted.further and place < LOOKED_AT_AGAIN:  # the windows do not tell all then
+                new = as_boxes(detect(after.cascade, seen.frame.grey))
+            unseen = fitted.unseen.get(seen.frame.id)
+            rest.append(GuardedFrame(None, seen.shipped.boxes, sure, old, new, unseen))
         return why_not(judged, rest, clicked)
 
 
