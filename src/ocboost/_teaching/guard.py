@@ -15,10 +15,10 @@ from ocboost._teaching.clicks import Click, Lesson
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.pictures import Boxes, overlaps
 
-LOST = 0.1  # of the shipped detector's sure finds may be lost, and
+LOST = 0.15  # of the shipped detector's sure finds may be lost, and
 FEW_LOST = 1  # so many in any case
-WORSE = 1.1  # times as many mistakes as the shipped detector makes, and
-FEW_WORSE = 2  # so many more, may be made where a frame was not learnt
+WORSE = 1.5  # times as many mistakes as the shipped detector makes, and
+FEW_WORSE = 3  # so many more, may be made where a frame was not learnt
 MORE = 2.0  # times as many boxes as the shipped detector finds, and
 MORE_A_FRAME = 1.0  # so many more, may be found in frames that nobody has clicked on
 TOGETHER = " together with what was clicked before"
