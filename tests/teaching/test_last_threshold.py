@@ -11,7 +11,7 @@ from ocboost._teaching.last_threshold import (
     FEWER_ALARMS,
     LOST,
     SURELY_NOT,
-    Scored,
+    ScoredFrame,
     clicked_scores,
     last_threshold,
     unlearnt,
@@ -34,7 +34,7 @@ def frame(unseen, *, scores=None, lesson=None, shipped=(), marked=(), strict=Tru
     scores = unseen if scores is None else np.repeat(np.array(scores, float), WINDOWS)
     passed = np.full(len(rects), strict)
     own = [(rects[scores_of(k)], scores[scores_of(k)]) for k in marked]
-    return Scored(rects, passed, scores, unseen, lesson, as_boxes([place(k) for k in shipped]), own)
+    return ScoredFrame(rects, passed, scores, unseen, lesson, as_boxes([place(k) for k in shipped]), own)
 
 
 def scores_of(k):
@@ -120,7 +120,7 @@ def test_with_few_faces_relaxed_stages_bring_no_more_boxes():
 
 
 def test_without_any_windows_it_is_finite():
-    empty = Scored(NONE, np.empty(0, bool), np.empty(0), np.empty(0), None, NONE, [])
+    empty = ScoredFrame(NONE, np.empty(0, bool), np.empty(0), np.empty(0), None, NONE, [])
     for trust in (0.0, 0.5):
         assert np.isfinite(threshold([empty], 0, 0.0, trust=trust))
         assert np.isfinite(threshold([], 0, 0.0, trust=trust))
@@ -129,7 +129,9 @@ def test_without_any_windows_it_is_finite():
 def test_a_marked_face_is_to_have_windows_to_spare():
     rects = as_boxes([place(0)] * WINDOWS)
     scores = np.arange(1.0, WINDOWS + 1)
-    face = Scored(rects, np.ones(WINDOWS, bool), scores, scores, said(faces=[0]), NONE, [(rects, scores)])
+    face = ScoredFrame(
+        rects, np.ones(WINDOWS, bool), scores, scores, said(faces=[0]), NONE, [(rects, scores)]
+    )
     assert clicked_scores([face])[0] == [(0, 1.0)]  # all six
     few = face._replace(marked=[(rects[:5], scores[:5])])
     assert clicked_scores([few])[0] == [(0, 2.0)]  # four, as there are only five

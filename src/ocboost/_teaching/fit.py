@@ -31,7 +31,7 @@ from ocboost._teaching.examples import (
 )
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
-from ocboost._teaching.last_threshold import SPARE, Scored, last_threshold, unlearnt
+from ocboost._teaching.last_threshold import SPARE, ScoredFrame, last_threshold, unlearnt
 from ocboost._teaching.scanned import Finds, Windows, grouped, passing
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
@@ -213,7 +213,7 @@ class _Passed(NamedTuple):
     shipped: Boxes
     marked: list[Windows]
 
-    def scored(self, reach: NDArray[np.float32], shift: Floats) -> Scored:
+    def scored(self, reach: NDArray[np.float32], shift: Floats) -> ScoredFrame:
         """With scores by the model of all frames, and by the one that has not learnt this frame's part."""
         chosen = [0, self.part]
         scores = self.windows.scores(reach[:, chosen]).astype(np.float64) + shift[chosen]
@@ -222,7 +222,7 @@ class _Passed(NamedTuple):
             for each in self.marked
         ]
         own = (self.windows.rects, self.strict, scores[:, 0], scores[:, 1])
-        return Scored(*own, self.lesson, self.shipped, marked)
+        return ScoredFrame(*own, self.lesson, self.shipped, marked)
 
 
 def _passed(

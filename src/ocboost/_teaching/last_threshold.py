@@ -32,7 +32,7 @@ MARGIN = 1.0  # half log-odds that with few faces the threshold is below all tha
 HALVINGS = 10  # of the range of thresholds
 
 
-class Scored(NamedTuple):
+class ScoredFrame(NamedTuple):
     """A frame's windows that pass the stages, with their scores by two models."""
 
     rects: Boxes
@@ -45,7 +45,13 @@ class Scored(NamedTuple):
 
 
 def last_threshold(
-    frames: Sequence[Scored], faces: float, neighbours: float, *, trust: float, final: bool, by_boxes: bool
+    frames: Sequence[ScoredFrame],
+    faces: float,
+    neighbours: float,
+    *,
+    trust: float,
+    final: bool,
+    by_boxes: bool,
 ) -> float:
     """The threshold, in the scores' half log-odds.
 
@@ -74,7 +80,7 @@ def last_threshold(
     return threshold
 
 
-def clicked_scores(frames: Sequence[Scored]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+def clicked_scores(frames: Sequence[ScoredFrame]) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
     """What marked faces reach, and what rejected boxes reach: the thresholds at which they are found.
 
     Each with the place of its frame.
@@ -93,20 +99,20 @@ def clicked_scores(frames: Sequence[Scored]) -> tuple[list[tuple[int, float]], l
     return wanted, unwanted
 
 
-def _at_box(frame: Scored, box: NDArray[np.int64]) -> list[float]:
+def _at_box(frame: ScoredFrame, box: NDArray[np.int64]) -> list[float]:
     """What a box reaches by the model that has not learnt its frame."""
     about = overlaps(frame.rects, box[None])[:, 0] >= IOU
     return _highest_group(frame.rects[about], frame.unseen[about])
 
 
-def unlearnt(frames: Sequence[Scored], threshold: float) -> list[int]:
+def unlearnt(frames: Sequence[ScoredFrame], threshold: float) -> list[int]:
     """The places of frames in which what was clicked is not so."""
     wanted, unwanted = clicked_scores(frames)
     found = {place for place, score in wanted if score < threshold}
     return sorted(found | {place for place, score in unwanted if score >= threshold})
 
 
-def _with_few(frames: Sequence[Scored], faces: float, most: float, least: float, final: bool) -> float:
+def _with_few(frames: Sequence[ScoredFrame], faces: float, most: float, least: float, final: bool) -> float:
     """Below nearly all that passes strict stages, above what was rejected, and hardly more boxes."""
     passed = np.concatenate([np.empty(0), *(each.unseen[each.strict & _unclicked(each)] for each in frames)])
     low = min(float(passed.min(initial=0.0)), most) - MARGIN
@@ -121,7 +127,7 @@ def _with_few(frames: Sequence[Scored], faces: float, most: float, least: float,
     return max(min(threshold, most), min(loose, bound)) if final else threshold
 
 
-def _unclicked(frame: Scored) -> NDArray[np.bool_]:
+def _unclicked(frame: ScoredFrame) -> NDArray[np.bool_]:
     if frame.lesson is None:
         return np.ones(len(frame.rects), np.bool_)
     if frame.lesson.free:
@@ -130,7 +136,7 @@ def _unclicked(frame: Scored) -> NDArray[np.bool_]:
     return away
 
 
-def _lowest_with(frames: Sequence[Scored], target: float, by_boxes: bool) -> float:
+def _lowest_with(frames: Sequence[ScoredFrame], target: float, by_boxes: bool) -> float:
     """The lowest threshold, about, with which at most so many boxes, or windows in boxes, are found."""
     values = np.concatenate([np.empty(0), *(each.unseen for each in frames)])
     if not values.size:
