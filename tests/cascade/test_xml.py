@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gzip
 import os
 import re
@@ -283,11 +284,11 @@ def test_large_trees_are_read(tmp_path, xml):
 def test_the_total_of_nodes_is_limited(monkeypatch):
     cascade = random_cascade(max_nodes=3)  # 12 trees
     monkeypatch.setattr(cascade_module, "MAX_NODES", int(cascade.tree_node[-1]))
-    cascade.with_thresholds([0, 0, 0])
+    dataclasses.replace(cascade)
     monkeypatch.setattr(cascade_module, "MAX_NODES", int(cascade.tree_node[-1]) - 1)
     assert cascade.n_trees <= cascade_module.MAX_NODES
     with pytest.raises(InputError, match=r"tree_node must rise by at least 1 each, .* to at most"):
-        cascade.with_thresholds([0, 0, 0])
+        dataclasses.replace(cascade)
 
 
 def test_what_just_fits_into_single_precision(tmp_path, xml):

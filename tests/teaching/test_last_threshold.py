@@ -111,7 +111,8 @@ def test_with_few_faces_a_rejected_box_is_pushed_down_rather_than_the_threshold_
     frames = [frame([1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
     assert threshold(frames, 2, 2 * WINDOWS, trust=0.0) == SURELY_NOT
     learnt = [frame([-1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
-    assert threshold(learnt, 2, 2 * WINDOWS, trust=0.0) == pytest.approx(-1.0 + BELOW)
+    between = (-1.0 + BELOW + SURELY_NOT) / 2  # with some room to either side
+    assert threshold(learnt, 2, 2 * WINDOWS, trust=0.0) == pytest.approx(between)
 
 
 def test_with_few_faces_relaxed_stages_bring_no_more_boxes():

@@ -123,7 +123,8 @@ def _with_few(frames: Sequence[ScoredFrame], faces: float, most: float, least: f
     if np.isfinite(most):  # stages were relaxed for what was marked
         bound = _lowest_with(frames, faces, True)
         loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
-    threshold = max(min(max(low, least), high), bound)
+    above = (least + high) / 2.0 if low < least < high else least  # no two frames are the same
+    threshold = max(min(max(low, above), high), bound)
     return max(min(threshold, most), min(loose, bound)) if final else threshold
 
 
