@@ -10,6 +10,7 @@ from ocboost._teaching.last_threshold import (
     CAUTION,
     FEWER_ALARMS,
     LOST,
+    ROOM,
     SURELY_NOT,
     ScoredFrame,
     clicked_scores,
@@ -99,7 +100,11 @@ def test_what_is_not_as_it_was_clicked_is_named():
     missed = frame([0.5, -2.0], lesson=said(faces=[0], wrong=[1]), marked=[0])
     found = frame([2.0, 1.5], lesson=said(faces=[0], wrong=[1]), marked=[0])
     free = frame([2.0], lesson=said(free=True))
-    assert unlearnt([right, missed, found, free, frame([9.0])], 1.0) == [1, 2, 3]
+    all_of_them = [right, missed, found, free, frame([9.0])]
+    assert unlearnt(all_of_them, 1.0, few=False) == [1, 2, 3]
+    assert unlearnt([right], 2.0 - ROOM / 2, few=False) == []
+    assert unlearnt([right], 2.0 - ROOM / 2, few=True) == [0]
+    assert unlearnt([right], -2.0 + ROOM / 2, few=True) == [0]
 
 
 def test_with_few_faces_all_is_kept_that_passes_strict_stages():

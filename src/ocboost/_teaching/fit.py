@@ -140,7 +140,7 @@ def fit(
             final=rounds == ROUNDS - 1,
             by_boxes=base.number > 0,
         )
-        missing = unlearnt(scored, threshold)
+        missing = unlearnt(scored, threshold, few=faces < FEW)
         if rounds >= PUSHED:
             missing = [k for k in missing if taught[k].lesson.frame.id == last]
         if not missing:

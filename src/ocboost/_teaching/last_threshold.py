@@ -28,6 +28,7 @@ LOST = 0.1  # of the shipped detector's finds, many of which are false
 CAUTION = 0.4  # how far the threshold goes towards where these are just kept
 KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
 SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
+ROOM = 0.15  # half log-odds between the threshold and what was clicked, where few faces make it uncertain
 MARGIN = 1.0  # half log-odds that with few faces the threshold is below all that was seen
 HALVINGS = 10  # of the range of thresholds
 
@@ -105,11 +106,12 @@ def _at_box(frame: ScoredFrame, box: NDArray[np.int64]) -> list[float]:
     return _highest_group(frame.rects[about], frame.unseen[about])
 
 
-def unlearnt(frames: Sequence[ScoredFrame], threshold: float) -> list[int]:
-    """The places of frames in which what was clicked is not so."""
+def unlearnt(frames: Sequence[ScoredFrame], threshold: float, *, few: bool) -> list[int]:
+    """The places of frames in which what was clicked is not so; with few faces, or only just."""
+    room = ROOM if few else 0.0
     wanted, unwanted = clicked_scores(frames)
-    found = {place for place, score in wanted if score < threshold}
-    return sorted(found | {place for place, score in unwanted if score >= threshold})
+    found = {place for place, score in wanted if score < threshold + room}
+    return sorted(found | {place for place, score in unwanted if score >= threshold - room})
 
 
 def _with_few(frames: Sequence[ScoredFrame], faces: float, most: float, least: float, final: bool) -> float:

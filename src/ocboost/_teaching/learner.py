@@ -112,7 +112,9 @@ class ClickLearner:
         visible = [len(each.windows.rects) > MIN_NEIGHBORS for each in marked]
         lesson = lesson._replace(faces=lesson.faces[np.array(visible, np.bool_)])
         marked = [each for each, seen in zip(marked, visible, strict=True) if seen]
-        windows = together([own.windows, *(each.windows for each in marked)])
+        refused = [self._face(base, lesson.frame, tuple(box)) for box in lesson.wrong.tolist()]
+        # Also windows there that do not pass: they will where stages are relaxed for a face.
+        windows = together([own.windows, *(each.windows for each in [*marked, *refused])])
         return Taught(lesson, windows, own.shipped, marked)
 
     def candidate(
