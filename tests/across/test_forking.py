@@ -116,7 +116,9 @@ if child == 0:
     os._exit(0)
 heard, armed = 0, False
 def press(number, frame):
+    global armed
     if armed:
+        armed = False  # or the next one would come while this one is handled
         raise KeyboardInterrupt
 signal.signal(signal.SIGINT, press)
 threading.Thread(target=learn, daemon=True).start()
