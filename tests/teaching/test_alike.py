@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ocboost._teaching.alike import seen_again, unlike
+from ocboost._teaching.alike import normalised, seen_again, unlike
 from ocboost._teaching.scanned import Windows
 from ocboost.cascade.pictures import as_boxes
 
@@ -35,10 +35,10 @@ def test_what_is_known_is_not_seen_again():
 def test_boxes_that_look_like_what_was_wrong():
     seen = windows((0, OTHER), (100, FACE))
     boxes = as_boxes([[1, 0, 24, 24], [99, 0, 24, 24]])
-    assert unlike(seen, boxes, np.array([OTHER])).tolist() == [False, True]
-    assert unlike(seen, boxes, np.empty((0, 24, 24), np.uint8)).tolist() == [True, True]
+    assert unlike(seen, boxes, normalised(np.array([OTHER]))).tolist() == [False, True]
+    assert unlike(seen, boxes, normalised(np.empty((0, 24, 24), np.uint8))).tolist() == [True, True]
 
 
 def test_a_box_without_windows_looks_like_nothing():
     seen = windows((0, OTHER))
-    assert unlike(seen, as_boxes([[300, 300, 24, 24]]), np.array([OTHER])).tolist() == [True]
+    assert unlike(seen, as_boxes([[300, 300, 24, 24]]), normalised(np.array([OTHER]))).tolist() == [True]

@@ -15,7 +15,7 @@ PENALTY = 0.3
 def windows(monkeypatch):
     monkeypatch.setattr(crossed, "TOLERANCE", 1e-15)
     rng = np.random.default_rng(0)
-    answers = rng.choice(np.float32([-1, 1]), (60, 5))
+    answers = rng.choice(np.array([-1, 1], np.int8), (60, 5))
     labels = np.where(answers[:, 0] + answers[:, 1] + rng.normal(0, 1.5, 60) > 0, 1, -1).astype(np.int8)
     weights = rng.uniform(0.5, 2.0, 60) / 60
     return answers, labels, weights, rng.normal(0, 0.5, 60), np.repeat(np.arange(1, 5), 15)

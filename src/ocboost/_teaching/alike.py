@@ -11,25 +11,26 @@ from ocboost.cascade.mining import FAR
 from ocboost.cascade.pictures import Boxes, overlaps
 
 Pixels = NDArray[np.uint8]
+Rows = NDArray[np.float32]
 
 SAME_THING = 0.8  # correlation of windows from which on they show the same thing
 SAME_FACE = 0.85  # faces are all somewhat alike
 
 
-def normalised(pixels: Pixels) -> NDArray[np.float32]:
+def normalised(pixels: Pixels) -> Rows:
     """Windows as rows of mean 0 and length 1."""
     rows = pixels.reshape(len(pixels), pixels.shape[1] * pixels.shape[2]).astype(np.float32)
     rows -= rows.mean(axis=1, keepdims=True)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-6)
+    rows /= np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None], 1e-6)
     return rows
 
 
-def unlike(windows: Windows, boxes: Boxes, wrong: Pixels) -> NDArray[np.bool_]:
-    """Which boxes show something else than any window that was said to be wrong."""
+def unlike(windows: Windows, boxes: Boxes, wrong: Rows) -> NDArray[np.bool_]:
+    """Which boxes show something else than any window, `normalised`, that was said to be wrong."""
     if not len(wrong) or not len(boxes) or not len(windows.rects):
         return np.ones(len(boxes), np.bool_)
     shared = overlaps(windows.rects, boxes)
-    likeness = normalised(windows.pixels[shared.argmax(axis=0)]) @ normalised(wrong).T
+    likeness = normalised(windows.pixels[shared.argmax(axis=0)]) @ wrong.T
     alike: NDArray[np.bool_] = np.any(likeness >= SAME_THING, axis=1) & (shared.max(axis=0) >= IOU)
     return ~alike
 

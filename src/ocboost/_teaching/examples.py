@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ocboost._teaching.alike import seen_again, unlike
+from ocboost._teaching.alike import Rows, normalised, seen_again, unlike
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
-from ocboost._teaching.scanned import Finds, Windows, signs, windows_about
+from ocboost._teaching.scanned import Finds, Windows, windows_about
 from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.mining import FAR, PyramidOf
@@ -27,6 +27,7 @@ SURE_FACES = 120  # at most, over all frames
 OF_A_FIND = 4  # windows of each
 SHIFTED = 4  # windows of a marked face besides those at which a detector looks
 NEAR = 8  # of these, those that stages need to be relaxed least for
+OF_A_REJECTED = 80  # windows of a false box, those that stages need to be relaxed least for
 OF_A_FREE_FRAME = 100
 MOST_OTHERS = 1000  # windows far from any face, and as many of which nobody knows, over all frames
 MAYBE = 4  # neighbours of a place that may be a face, with thresholds as low as they may be
@@ -49,7 +50,7 @@ class ScannedFrame(NamedTuple):
 class LabelledWindows(NamedTuple):
     """What the stumps answer to windows, with labels and weights, and where each window is from."""
 
-    answers: NDArray[np.float32]
+    answers: NDArray[np.int8]
     labels: NDArray[np.int8]  # 0 where nobody knows
     weights: Floats
     lesson: NDArray[np.int64]  # that says so, -1 for none
@@ -91,7 +92,10 @@ class _Collector:
             np.repeat(np.array([row[k] for row in self._rows], dtype), counts)
             for k, dtype in ((1, np.int8), (2, np.float64), (3, np.int64), (4, np.int64))
         )
-        return LabelledWindows(signs(np.concatenate(self._answers), self._n), labels, weights, lesson, frame)
+        answers = np.unpackbits(np.concatenate(self._answers), axis=1, count=self._n).view(np.int8)
+        answers *= 2
+        answers -= 1
+        return LabelledWindows(answers, labels, weights, lesson, frame)
 
 
 def marked_face(base: Base, frame: Frame, box: Boxes) -> Marked:
@@ -119,9 +123,13 @@ def examples_of(
     taught: Sequence[Taught],
     others: Sequence[ScannedFrame],
     again: Mapping[int, Boxes],
+    wrong: Rows,
     seed: int,
 ) -> LabelledWindows:
-    """All labelled windows, and some that may or may not be faces. Of ``again`` see `marked_again`."""
+    """All labelled windows, and some that may or may not be faces.
+
+    Of ``again`` see `marked_again`, of ``wrong`` see `wrong_windows`.
+    """
     rng = np.random.default_rng([seed, 11])
     collector = _Collector(base)
     collector.add(base.packed_answers(base.drawn), 1, DRAWN_IN_ALL, frame=-1)
@@ -133,12 +141,14 @@ def examples_of(
         if len(lesson.wrong):
             own = overlaps(windows.rects, lesson.wrong) >= IOU
             for at in range(len(lesson.wrong)):
-                collector.add(windows.answers[own[:, at]], -1, REJECTED, lesson=k, frame=frame)
+                about = windows.some(own[:, at])
+                nearest = easiest(base, about, OF_A_REJECTED)
+                collector.add(about.answers[nearest], -1, REJECTED, lesson=k, frame=frame)
         if lesson.free:
             score = windows.scores(base.last.reach.astype(np.float32))
             best = np.argsort(-score, kind="stable")[:OF_A_FREE_FRAME]
             collector.add(windows.answers[np.sort(best)], -1, FREE, lesson=k, frame=frame)
-    sure = sure_finds(taught, others, wrong_windows(base, taught))
+    sure = sure_finds(taught, others, wrong)
     windows_in = {each.lesson.frame.id: each.windows for each in taught}
     windows_in |= {each.frame.id: each.windows for each in others}
     repeated = [(frame, windows_in[frame], boxes) for frame, boxes in again.items()]
@@ -151,8 +161,8 @@ def examples_of(
     return collector.examples()
 
 
-def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
-    """All windows that were said to be wrong."""
+def wrong_windows(base: Base, taught: Sequence[Taught]) -> Rows:
+    """All windows that were said to be wrong, `normalised`."""
     found = [np.empty((0, base.stages.height, base.stages.width), np.uint8)]
     for each in taught:
         boxes = each.lesson.wrong
@@ -161,11 +171,11 @@ def wrong_windows(base: Base, taught: Sequence[Taught]) -> Pixels:
         if len(boxes):
             near = (overlaps(each.windows.rects, boxes) >= IOU).any(axis=1)
             found.append(each.windows.pixels[near])
-    return np.concatenate(found)
+    return normalised(np.concatenate(found))
 
 
 def sure_boxes(
-    windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: Pixels, least: int = SURER
+    windows: Windows, shipped: Finds, lesson: Lesson | None, wrong: Rows, least: int = SURER
 ) -> Boxes:
     """What the shipped detector surely finds in a frame, and was not said to be wrong, nor looks like it."""
     if lesson is not None and lesson.free:
@@ -202,13 +212,12 @@ def marked_again(base: Base, taught: Sequence[Taught], others: Sequence[ScannedF
 
 
 def expected(
-    base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame], again: Mapping[int, Boxes]
+    taught: Sequence[Taught], others: Sequence[ScannedFrame], again: Mapping[int, Boxes], wrong: Rows
 ) -> tuple[int, float]:
     """About how many faces all frames have, and of how many windows they would be put together.
 
     What the shipped detector finds, corrected by the clicks, and marked faces that are seen ``again``.
     """
-    wrong = wrong_windows(base, taught)
     neighbours = [np.empty(0, np.int64)]
     faces = missed = sum(map(len, again.values()))
     for lesson, windows, shipped, _ in taught:
@@ -231,7 +240,7 @@ def expected(
     return faces, float(counts.sum()) + missed * each
 
 
-def sure_finds(taught: Sequence[Taught], others: Sequence[ScannedFrame], wrong: Pixels) -> list[Found]:
+def sure_finds(taught: Sequence[Taught], others: Sequence[ScannedFrame], wrong: Rows) -> list[Found]:
     """What the shipped detector surely finds, without what was said to be wrong or looks like it."""
     found = [
         (each.lesson.frame.id, each.windows, sure_boxes(each.windows, each.shipped, each.lesson, wrong, SURE))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ocboost._teaching.alike import Rows
 from ocboost._teaching.base import RELAXED, Base
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.crossed import crossed_logistic, parts_of
@@ -86,16 +87,19 @@ def fit(
     way to it in the end.
     """
     again = marked_again(base, taught, others)
-    faces, neighbours = expected(base, taught, others, again)
+    wrong = wrong_windows(base, taught)
+    faces, neighbours = expected(taught, others, again, wrong)
     share = 0.0 if base.number or faces < FEW else min(faces / MANY, 1.0)
     thresholds = relaxed(base, taught, share)
-    examples = examples_of(base, taught, others, again, seed)
+    examples = examples_of(base, taught, others, again, wrong, seed)
     clicks = max(sum(n_said(each.lesson) for each in taught), 1)
     penalty = PENALTY * len(base.last.reach) / clicks * (CAREFUL if careful else 1.0)
     unknown = max(UNKNOWN / clicks, LEAST_UNKNOWN)
 
     stumps = base.last
-    sums = examples.answers @ stumps.reach.astype(np.float32) + np.float32(stumps.middle.sum())
+    sums = examples.answers.astype(np.float32) @ stumps.reach.astype(np.float32) + np.float32(
+        stumps.middle.sum()
+    )
     known = examples.labels != 0
     weights = examples.weights.copy()
     balanced = _balanced(examples, weights, unknown)
@@ -118,7 +122,7 @@ def fit(
         ],
         axis=1,
     )
-    passed = _passed(base, thresholds, taught, others, parts)
+    passed = _passed(base, thresholds, taught, others, parts, wrong)
     for rounds in range(ROUNDS):
         theta = crossed_logistic(
             examples.answers,
@@ -231,10 +235,10 @@ def _passed(
     taught: Sequence[Taught],
     others: Sequence[ScannedFrame],
     parts: dict[int, int],
+    wrong: Rows,
 ) -> list[_Passed]:
     """All frames."""
     stages = base.with_thresholds(thresholds, 0.0)
-    wrong = wrong_windows(base, taught)
 
     def frame(
         number: int, windows: Windows, shipped: Finds, lesson: Lesson | None, marked: list[Windows]
