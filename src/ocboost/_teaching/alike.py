@@ -14,7 +14,7 @@ Pixels = NDArray[np.uint8]
 Rows = NDArray[np.float32]
 
 SAME_THING = 0.8  # correlation of windows from which on they show the same thing
-SAME_FACE = 0.85  # faces are all somewhat alike
+SAME_FACE = 0.92  # faces are all somewhat alike, the more the blurrier they are
 
 
 def normalised(pixels: Pixels) -> Rows:
