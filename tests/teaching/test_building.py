@@ -318,8 +318,10 @@ def test_stages_that_were_really_built_are_taught_on(file, monkeypatch):
     monkeypatch.setattr("ocboost._teaching.builds.AGAIN", 100.0)
     monkeypatch.setattr(building, "FEWEST_FACES", 10)
     session = TeachingSession(file)
-    for picture, boxes in (face_picture(seed, 4) for seed in (20, 21, 22, 23)):
+    for seed in (20, 21, 22, 23):
+        picture, boxes = face_picture(seed, 4)
         session.mark(session.see(picture).frame_id, tuple(boxes[0]))
+        session.free(session.see(face_picture(seed + 10, 0)[0]).frame_id)
     assert session.wait(120)
     assert session.status()["built"] is not None
     before = session.detector_xml()

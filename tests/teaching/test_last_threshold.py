@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 
+from ocboost._teaching import last_threshold as module
 from ocboost._teaching.clicks import Lesson
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.last_threshold import (
+    AROUND,
     BELOW,
     CAUTION,
-    FEWER_ALARMS,
+    FEW,
     LOST,
+    MANY_MORE,
     ROOM,
     SURELY_NOT,
+    UNSURE,
+    USUAL,
     ScoredFrame,
     clicked_scores,
     last_threshold,
@@ -47,12 +52,17 @@ def said(faces=(), wrong=(), free=False):
     return Lesson(picture, as_boxes([place(k) for k in faces]), as_boxes([place(k) for k in wrong]), free)
 
 
-def threshold(frames, faces, neighbours, *, trust=1.0, final=False, by_boxes=False):
-    """As if so many more were expected as are given up."""
-    more = 1e-6 + 1.0 / (1.0 - FEWER_ALARMS * trust)
-    return last_threshold(
-        frames, more * faces, more * neighbours, trust=trust, final=final, by_boxes=by_boxes
-    )
+@pytest.fixture
+def counted(monkeypatch):
+    """As if what is counted were certain, with however few faces."""
+    monkeypatch.setattr(module, "UNSURE", 0.0)
+    monkeypatch.setattr(module, "FEW", 0)
+
+
+def threshold(frames, faces, neighbours, *, final=False, by_boxes=False):
+    """As if a trace more were expected: of equal scores all are found or none."""
+    more = 1.0 + 1e-6
+    return last_threshold(frames, more * faces, more * neighbours, final=final, by_boxes=by_boxes)
 
 
 def n_found(frames, at):
@@ -60,19 +70,19 @@ def n_found(frames, at):
 
 
 @pytest.mark.parametrize("by_boxes", [True, False])
-def test_as_many_are_found_as_there_should_be(by_boxes):
+def test_as_many_are_found_as_there_should_be(by_boxes, counted):
     frames = [frame([1.0, 4.0, 2.0]), frame([3.0, 6.0, 5.0])]
     for n in range(1, 6):
         assert n_found(frames, threshold(frames, n, WINDOWS * n, by_boxes=by_boxes)) == n
 
 
-def test_scores_of_frames_that_were_learnt_do_not_count():
+def test_scores_of_frames_that_were_learnt_do_not_count(counted):
     blind = [frame([1.0, 4.0, 2.0, 3.0])]
     learnt = [frame([1.0, 4.0, 2.0, 3.0], scores=[9.0, -9.0, 9.0, 9.0])]
     assert threshold(learnt, 2, 2 * WINDOWS) == threshold(blind, 2, 2 * WINDOWS)
 
 
-def test_it_goes_a_part_of_the_way_to_where_the_shipped_finds_are_just_kept():
+def test_it_goes_a_part_of_the_way_to_where_the_shipped_finds_are_just_kept(counted):
     plain, known = ([frame([1.0, 4.0, 2.0, 3.0], shipped=own)] for own in ((), (1, 3)))
     low = threshold(plain, 3, 3 * WINDOWS)
     kept = 3.0 + LOST
@@ -81,7 +91,7 @@ def test_it_goes_a_part_of_the_way_to_where_the_shipped_finds_are_just_kept():
     assert threshold(lower, 1, WINDOWS) == threshold(plain, 1, WINDOWS)  # it is above that already
 
 
-def test_what_was_clicked_moves_it_within_bounds_and_only_in_the_end():
+def test_what_was_clicked_moves_it_within_bounds_and_only_in_the_end(counted):
     lesson = said(faces=[0], wrong=[1])
     frames = [frame([2.1, 1.9, 5.0, 1.0, *range(10, 30)], lesson=lesson, marked=[0])]
     wanted, unwanted = clicked_scores(frames)
@@ -109,27 +119,60 @@ def test_what_is_not_as_it_was_clicked_is_named():
 
 def test_with_few_faces_all_is_kept_that_passes_strict_stages():
     frames = [frame([1.0, 4.0, -0.3])]
-    assert threshold(frames, 0, 0.0, trust=0.0) < -0.3
+    assert threshold(frames, 0, 0.0) < -0.3
 
 
 def test_with_few_faces_a_rejected_box_is_pushed_down_rather_than_the_threshold_up():
     frames = [frame([1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
-    assert threshold(frames, 2, 2 * WINDOWS, trust=0.0) == SURELY_NOT
+    assert threshold(frames, 2, 2 * WINDOWS) == SURELY_NOT
     learnt = [frame([-1.0, 4.0, 2.0], lesson=said(wrong=[0]))]
     between = (-1.0 + BELOW + SURELY_NOT) / 2  # with some room to either side
-    assert threshold(learnt, 2, 2 * WINDOWS, trust=0.0) == pytest.approx(between)
+    assert threshold(learnt, 2, 2 * WINDOWS) == pytest.approx(between)
 
 
 def test_with_few_faces_relaxed_stages_bring_no_more_boxes():
     frames = [frame([3.0, 1.0, 2.0, 0.5], lesson=said(faces=[0]), marked=[0], strict=False)]
-    assert n_found(frames, threshold(frames, 2, 2 * WINDOWS, trust=0.0)) == 2
+    assert n_found(frames, threshold(frames, 2, 2 * WINDOWS)) == 2
+
+
+def test_with_few_faces_and_relaxed_stages_it_is_near_the_usual_one():
+    scores = [USUAL + 0.3, USUAL - 3.0]
+    for strict, low, high in ((False, USUAL - AROUND, USUAL), (True, -9.0, SURELY_NOT)):
+        frames = [frame(scores, lesson=said(faces=[0]), marked=[0], strict=strict)]
+        assert low <= threshold(frames, 2, 2 * WINDOWS) <= high
+
+
+def test_the_more_faces_the_more_what_is_counted_tells():
+    frames = [frame([*range(10, 20), *np.arange(-300, 0) / 1000.0])]
+    for n in (FEW, 9):
+        counted = threshold(frames, n, n * WINDOWS, by_boxes=True)
+        share = n / (n + UNSURE)
+        expected = share * counted + (1.0 - share) * USUAL
+        assert threshold(frames, n, n * WINDOWS) == pytest.approx(expected, abs=0.1)
+
+
+def test_the_usual_one_is_not_taken_where_far_too_much_would_be_found_with_it():
+    many = [frame(range(10, 400))]
+    for n in (FEW, round(UNSURE), 200):
+        found = n_found(many, threshold(many, n, n * WINDOWS))
+        assert n < found <= MANY_MORE * n
+
+
+def test_clicks_may_take_it_back_to_what_was_counted():
+    scores = [5.0, *range(10, 20)]
+    for lesson in (None, said(wrong=[0])):
+        frames = [frame(scores, lesson=lesson)]
+        counted = threshold(frames, 10, 10 * WINDOWS, by_boxes=True)
+        assert threshold(frames, 10, 10 * WINDOWS) < 5.0 < counted
+        final = threshold(frames, 10, 10 * WINDOWS, final=True)
+        assert final < 5.0 if lesson is None else 5.0 < final < 10.0
 
 
 def test_without_any_windows_it_is_finite():
     empty = ScoredFrame(NONE, np.empty(0, bool), np.empty(0), np.empty(0), None, NONE, [])
-    for trust in (0.0, 0.5):
-        assert np.isfinite(threshold([empty], 0, 0.0, trust=trust))
-        assert np.isfinite(threshold([], 0, 0.0, trust=trust))
+    for faces in (0, FEW):
+        assert np.isfinite(threshold([empty], faces, 0.0))
+        assert np.isfinite(threshold([], faces, 0.0))
 
 
 def test_a_marked_face_is_to_have_windows_to_spare():

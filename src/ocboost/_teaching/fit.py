@@ -32,7 +32,7 @@ from ocboost._teaching.examples import (
 )
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
-from ocboost._teaching.last_threshold import SPARE, ScoredFrame, last_threshold, unlearnt
+from ocboost._teaching.last_threshold import FEW, SPARE, ScoredFrame, last_threshold, unlearnt
 from ocboost._teaching.scanned import Finds, Windows, grouped, passing
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
@@ -41,10 +41,10 @@ from ocboost.offsets.fitting import scale_and_shift
 
 Floats = NDArray[np.float64]
 
-PENALTY = 0.014  # of one click, for each stump; with more clicks it falls
+PENALTY = 0.008  # of one click, for each stump; with more clicks it falls
 CAREFUL = 4.0  # times the penalty
 UNKNOWN = 15.0  # weight of what nobody knows, against what is known, with one click; with more it falls
-LEAST_UNKNOWN = 0.5
+LEAST_UNKNOWN = 3.0
 ITERATIONS = 40  # of the first round
 MORE_ITERATIONS = 20  # of each further one
 ROUNDS = 7  # of learning, each with more weight on what does not hold yet
@@ -52,9 +52,8 @@ PUSHED = 3  # of these, after which only what was clicked last gets more
 MORE = 3.0  # times as much weight
 ENOUGH = MIN_NEIGHBORS + 1 + SPARE  # windows of a marked face that should pass
 TRIED, ALIKE = 12, 0.7  # windows about which they may lie, and how much they must overlap
-FURTHEST = 4.0  # deviations: no stage is relaxed further, not even for a marked face
-FEW = 8  # faces that are expected in all frames: with fewer, stages are relaxed for marked faces only
-MANY = 80  # with so many, all stages are relaxed as far as they may be
+FURTHEST = 2.5  # deviations: no stage is relaxed further, not even for a marked face
+MANY = 80  # faces with which all stages are relaxed as far as they may be; below `FEW` for marked faces only
 
 
 class Fitted(NamedTuple):
@@ -140,7 +139,6 @@ def fit(
             scored,
             faces,
             neighbours,
-            trust=0.0 if faces < FEW else min(faces / MANY, 1.0),
             final=rounds == ROUNDS - 1,
             by_boxes=base.number > 0,
         )

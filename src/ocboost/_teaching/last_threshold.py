@@ -1,7 +1,8 @@
 """The last stage's threshold: as many boxes as there should be faces, by models that have not learnt them.
 
 The number of faces is what the shipped detector finds, corrected by the clicks. So what is found better is
-not paid for by false alarms. With few faces that tells little; then the threshold is as low as it may be.
+not paid for by false alarms. The fewer faces there are, the less that tells, and the nearer the threshold is
+to one that is usual. With very few it is as low as it may be where no stage was relaxed.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ Floats = NDArray[np.float64]
 SPARE = 2  # windows more than a box needs that a marked face is to have: no two frames are the same
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
-FEWER_ALARMS = 0.06  # of what there should be is given up, as what is found last is mostly false
 LOST = 0.1  # of the shipped detector's finds, many of which are false
+FEW = 8  # faces that are expected in all frames, below which they are not counted
 CAUTION = 0.4  # how far the threshold goes towards where these are just kept
+USUAL = 0.65  # half log-odds: a threshold at which about as much is found wrongly as by shipped detectors
+MANY_MORE = 1.6  # times what there should be is found at no threshold that is usual
+UNSURE = 25.0  # faces, with which what was counted is trusted half
+AROUND = 0.1  # how far from the usual one the threshold may lie where very few faces are there
 KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
 SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
 ROOM = 0.15  # half log-odds between the threshold and what was clicked, where few faces make it uncertain
@@ -50,33 +55,36 @@ def last_threshold(
     faces: float,
     neighbours: float,
     *,
-    trust: float,
     final: bool,
     by_boxes: bool,
 ) -> float:
     """The threshold, in the scores' half log-odds.
 
     With many faces it is where as many windows are accepted, and put together to boxes, as there should be;
-    or, where other stages let other numbers of windows pass for each face, as many boxes; some fewer, the
-    more that is to be trusted, from 0 (few faces) to 1. From there it goes a part of the way up to where
-    the shipped detector's finds are just kept. In the ``final`` round it gives way, within bounds, where what
-    was marked is not found, or what was rejected is.
+    or, where other stages let other numbers of windows pass for each face, as many boxes. From there it goes a
+    part of the way up to where the shipped detector's finds are just kept, and a part of the way to the
+    usual threshold. In the ``final`` round it gives way, within bounds, where what was marked is not found,
+    or what was rejected is.
     """
     wanted, unwanted = clicked_scores(frames)
     most = min((score for _, score in wanted), default=np.inf) - BELOW
     least = max((score for _, score in unwanted), default=-np.inf) + BELOW
-    if not trust:
-        return _with_few(frames, faces, most, least, final)
-    target = (1.0 - FEWER_ALARMS * trust) * (faces if by_boxes else neighbours)
+    if faces < FEW:
+        return _with_few(frames, faces, most, least, final=final, usual=not by_boxes)
+    target = faces if by_boxes else neighbours
     threshold = _lowest_with(frames, target, by_boxes)
-    further = 0.0
     found = [score for each in frames for box in each.shipped for score in _at_box(each, box)]
-    if found:
-        kept = float(np.quantile(found, LOST))
-        further = CAUTION * max(kept - threshold, 0.0)
-    threshold += further
+    kept = float(np.quantile(found, LOST)) if found else threshold
+    caution = CAUTION * max(kept - threshold, 0.0)
+    threshold += caution
+    pull = 0.0
+    if not by_boxes:
+        usual = max(min(USUAL, kept), _lowest_with(frames, MANY_MORE * target, by_boxes))
+        pull = UNSURE / (UNSURE + faces) * (usual - threshold)
+    threshold += pull
     if final:
-        low, high = (_lowest_with(frames, share * target, by_boxes) + further for share in (MOST_MORE, FEWER))
+        low, high = (_lowest_with(frames, share * target, by_boxes) + caution for share in (MOST_MORE, FEWER))
+        low, high = low + min(pull, 0.0), high + max(pull, 0.0)
         threshold = min(max(threshold, min(least, high)), max(most, low))
     return threshold
 
@@ -114,7 +122,9 @@ def unlearnt(frames: Sequence[ScoredFrame], threshold: float, *, few: bool) -> l
     return sorted(found | {place for place, score in unwanted if score >= threshold - room})
 
 
-def _with_few(frames: Sequence[ScoredFrame], faces: float, most: float, least: float, final: bool) -> float:
+def _with_few(
+    frames: Sequence[ScoredFrame], faces: float, most: float, least: float, *, final: bool, usual: bool
+) -> float:
     """Below nearly all that passes strict stages, above what was rejected, and hardly more boxes."""
     passed = np.concatenate([np.empty(0), *(each.unseen[each.strict & _unclicked(each)] for each in frames)])
     low = min(float(passed.min(initial=0.0)), most) - MARGIN
@@ -122,7 +132,9 @@ def _with_few(frames: Sequence[ScoredFrame], faces: float, most: float, least: f
     if final:
         high = max(high, PERHAPS)
     bound = loose = -np.inf
-    if np.isfinite(most):  # stages were relaxed for what was marked
+    if not all(each.strict.all() for each in frames):  # stages were relaxed for what was marked
+        if usual:
+            low, high = USUAL - AROUND, max(high, USUAL)
         bound = _lowest_with(frames, faces, True)
         loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
     above = (least + high) / 2.0 if low < least < high else least  # no two frames are the same
