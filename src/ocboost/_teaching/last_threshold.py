@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 SPARE = 2  # windows more than a box needs that a marked face is to have: no two frames are the same
 BELOW = 0.02  # half log-odds between the threshold and what must be accepted, or rejected
 FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
-LOST = 0.1  # of the shipped detector's finds, many of which are false
 FEW = 8  # faces that are expected in all frames, below which they are not counted
-CAUTION = 0.4  # how far the threshold goes towards where these are just kept
+LOST = 0.1  # of the shipped detector's finds, many of which are false
+CAUTION = 0.4  # how far the threshold goes towards where the others are just kept
 USUAL = 0.65  # half log-odds: a threshold at which about as much is found wrongly as by shipped detectors
 MANY_MORE = 1.6  # times what there should be is found at no threshold that is usual
 UNSURE = 25.0  # faces, with which what was counted is trusted half
@@ -61,10 +61,10 @@ def last_threshold(
     """The threshold, in the scores' half log-odds.
 
     With many faces it is where as many windows are accepted, and put together to boxes, as there should be;
-    or, where other stages let other numbers of windows pass for each face, as many boxes. From there it goes a
-    part of the way up to where the shipped detector's finds are just kept, and a part of the way to the
-    usual threshold. In the ``final`` round it gives way, within bounds, where what was marked is not found,
-    or what was rejected is.
+    or, where other stages let other numbers of windows pass for each face, as many boxes. From there it goes
+    a part of the way up to where the shipped detector's finds are just kept; and the fewer faces there are,
+    the nearer to the usual threshold. In the ``final`` round it gives way, within bounds, where what was
+    marked is not found, or what was rejected is.
     """
     wanted, unwanted = clicked_scores(frames)
     most = min((score for _, score in wanted), default=np.inf) - BELOW
