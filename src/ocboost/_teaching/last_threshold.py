@@ -26,8 +26,9 @@ BELOW = 0.02  # half log-odds between the threshold and what must be accepted, o
 FEWER, MOST_MORE = 0.95, 1.05  # times what there should be, for the sake of what was clicked on
 FEW = 8  # faces that are expected in all frames, below which they are not counted
 LOST = 0.1  # of the shipped detector's finds, many of which are false
+LOST_MORE = 0.3  # of these are lost at no threshold that is usual
 CAUTION = 0.4  # how far the threshold goes towards where the others are just kept
-USUAL = 0.65  # half log-odds: a threshold at which about as much is found wrongly as by shipped detectors
+USUAL = 0.75  # half log-odds: a threshold at which about as much is found wrongly as by shipped detectors
 MANY_MORE = 1.6  # times what there should be is found at no threshold that is usual
 UNSURE = 25.0  # faces, with which what was counted is trusted half
 AROUND = 0.1  # how far from the usual one the threshold may lie where very few faces are there
@@ -79,7 +80,8 @@ def last_threshold(
     threshold += caution
     pull = 0.0
     if not by_boxes:
-        usual = max(min(USUAL, kept), _lowest_with(frames, MANY_MORE * target, by_boxes))
+        most_usual = float(np.quantile(found, LOST_MORE)) if found else USUAL
+        usual = max(min(USUAL, most_usual), _lowest_with(frames, MANY_MORE * target, by_boxes))
         pull = UNSURE / (UNSURE + faces) * (usual - threshold)
     threshold += pull
     if final:
