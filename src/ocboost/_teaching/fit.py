@@ -7,7 +7,7 @@ weight, a few times. The same lessons, frames and seed give the same detector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import n_said
 from ocboost._teaching.last_threshold import FEW, SPARE, ScoredFrame, last_threshold, unlearnt
 from ocboost._teaching.scanned import Finds, Windows, grouped, passing
+from ocboost._teaching.turned import ScoredTurned, Turned
 from ocboost.cascade.cascade import OPENCV_TOLERANCE, Cascade
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, overlaps
@@ -77,10 +78,13 @@ def fit(
     others: Sequence[ScannedFrame],
     seed: int,
     *,
+    turned: Mapping[int, Sequence[Turned]] | None = None,
     last: int | None = None,
     careful: bool = False,
 ) -> Fitted:
     """Learn all of it; if ``careful``, the base is corrected less. ``last`` is the frame clicked in last.
+
+    ``turned`` has some of the frames, by their ids, as `turned` gives them.
 
     After a few rounds only what was clicked last is still pushed; where that never holds, the threshold gives
     way to it in the end.
@@ -122,6 +126,9 @@ def fit(
         axis=1,
     )
     passed = _passed(base, thresholds, taught, others, parts, wrong)
+    stages = base.with_thresholds(thresholds, 0.0)
+    on_side = [(parts[frame], each) for frame, own in (turned or {}).items() for each in own]
+    on_side = [(part, _passing(stages, each)) for part, each in on_side]
     for rounds in range(ROUNDS):
         theta = crossed_logistic(
             examples.answers,
@@ -139,6 +146,7 @@ def fit(
             scored,
             faces,
             neighbours,
+            turned=_scored_turned(on_side, reach.astype(np.float32), shift),
             final=rounds == ROUNDS - 1,
             by_boxes=base.number > 0,
         )
@@ -250,6 +258,21 @@ def _passed(
         for e in taught
     ]
     return clicked + [frame(e.frame.id, e.windows, e.shipped, None, []) for e in others]
+
+
+def _passing(stages: Cascade, own: Turned) -> Turned:
+    return own._replace(windows=own.windows.some(passing(stages, own.windows)))
+
+
+def _scored_turned(
+    turned: Sequence[tuple[int, Turned]], reach: NDArray[np.float32], shift: Floats
+) -> ScoredTurned:
+    """Turned frames with their scores, by models that have not learnt the parts that they are in."""
+    frames = [
+        (each.windows.rects, each.windows.scores(reach[:, part]).astype(np.float64) + shift[part])
+        for part, each in turned
+    ]
+    return ScoredTurned(frames, sum(each.n_shipped for _, each in turned))
 
 
 def boxes_of(fitted: Fitted, windows: Windows, frame: Frame) -> Boxes:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.turned import ScoredTurned, threshold_of
 from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.matching import IOU
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
@@ -31,6 +32,7 @@ CAUTION = 0.4  # how far the threshold goes towards where the others are just ke
 USUAL = 0.75  # half log-odds: a threshold at which about as much is found wrongly as by shipped detectors
 MANY_MORE = 1.6  # times what there should be is found at no threshold that is usual
 UNSURE = 25.0  # faces, with which what was counted is trusted half
+LOWERED = 0.5  # a part of the way to where as much is found in turned frames as may be
 AROUND = 0.1  # how far from the usual one the threshold may lie where very few faces are there
 KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
 SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
@@ -56,6 +58,7 @@ def last_threshold(
     faces: float,
     neighbours: float,
     *,
+    turned: ScoredTurned | None = None,
     final: bool,
     by_boxes: bool,
 ) -> float:
@@ -64,14 +67,15 @@ def last_threshold(
     With many faces it is where as many windows are accepted, and put together to boxes, as there should be;
     or, where other stages let other numbers of windows pass for each face, as many boxes. From there it goes
     a part of the way up to where the shipped detector's finds are just kept; and the fewer faces there are,
-    the nearer to the usual threshold. In the ``final`` round it gives way, within bounds, where what was
-    marked is not found, or what was rejected is.
+    the nearer to the usual threshold. Where too much is found in frames that are ``turned``, it is raised;
+    where less is found there than may be, it is lowered by a part. In the ``final`` round it gives way,
+    within bounds, where what was marked is not found, or what was rejected is.
     """
     wanted, unwanted = clicked_scores(frames)
     most = min((score for _, score in wanted), default=np.inf) - BELOW
     least = max((score for _, score in unwanted), default=-np.inf) + BELOW
     if faces < FEW:
-        return _with_few(frames, faces, most, least, final=final, usual=not by_boxes)
+        return _with_few(frames, turned, faces, most, least, final=final, usual=not by_boxes)
     target = faces if by_boxes else neighbours
     threshold = _lowest_with(frames, target, by_boxes)
     found = [score for each in frames for box in each.shipped for score in _at_box(each, box)]
@@ -83,6 +87,7 @@ def last_threshold(
         most_usual = float(np.quantile(found, LOST_MORE)) if found else USUAL
         usual = max(min(USUAL, most_usual), _lowest_with(frames, MANY_MORE * target, by_boxes))
         pull = UNSURE / (UNSURE + faces) * (usual - threshold)
+    pull += _by_turned(turned, threshold + pull)
     threshold += pull
     if final:
         low, high = (_lowest_with(frames, share * target, by_boxes) + caution for share in (MOST_MORE, FEWER))
@@ -124,8 +129,23 @@ def unlearnt(frames: Sequence[ScoredFrame], threshold: float, *, few: bool) -> l
     return sorted(found | {place for place, score in unwanted if score >= threshold - room})
 
 
+def _by_turned(turned: ScoredTurned | None, threshold: float) -> float:
+    """How far the threshold is moved because of what is found in turned frames."""
+    if turned is None or not turned.frames:
+        return 0.0
+    further = threshold_of(turned, threshold) - threshold
+    return further if further > 0.0 else LOWERED * further
+
+
 def _with_few(
-    frames: Sequence[ScoredFrame], faces: float, most: float, least: float, *, final: bool, usual: bool
+    frames: Sequence[ScoredFrame],
+    turned: ScoredTurned | None,
+    faces: float,
+    most: float,
+    least: float,
+    *,
+    final: bool,
+    usual: bool,
 ) -> float:
     """Below nearly all that passes strict stages, above what was rejected, and hardly more boxes."""
     passed = np.concatenate([np.empty(0), *(each.unseen[each.strict & _unclicked(each)] for each in frames)])
@@ -136,7 +156,8 @@ def _with_few(
     bound = loose = -np.inf
     if not all(each.strict.all() for each in frames):  # stages were relaxed for what was marked
         if usual:
-            low, high = USUAL - AROUND, max(high, USUAL)
+            own = USUAL + _by_turned(turned, USUAL)
+            low, high = own - AROUND, max(high, own)
         bound = _lowest_with(frames, faces, True)
         loose = _lowest_with(frames, MOST_MORE * faces + 1.0, True)
     above = (least + high) / 2.0 if low < least < high else least  # no two frames are the same

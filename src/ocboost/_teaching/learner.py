@@ -16,15 +16,18 @@ from ocboost._teaching.frames import Frame
 from ocboost._teaching.guard import GuardedFrame, missed, why_not
 from ocboost._teaching.remembered import Remembered, n_bytes
 from ocboost._teaching.scanned import finds, together, windows_of
+from ocboost._teaching.turned import Turned, turned
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import detect
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, as_boxes
 
+TURNED_FRAMES = 24  # that are turned as well
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
 LOOKED_AT_AGAIN = 8  # of these, where stages are relaxed further than for their windows
 MIXED = 2654435761  # Knuth's multiplicative hashing
 WINDOW_BYTES = 192 << 20  # of the windows of frames that are kept: some 700 of 400 × 300
+TURNED_BYTES = 32 << 20  # of those of turned frames
 FACE_BYTES = 64 << 20  # of those of marked faces
 FINDS = 500  # frames for which it is kept what a detector of an earlier session finds
 UNSEEN = (
@@ -60,6 +63,7 @@ class ClickLearner:
         self.base: Base = shipped_base(shipped)
         self._seen = Remembered[tuple[int, int], ScannedFrame](WINDOW_BYTES, _scanned_bytes)
         self._kept_boxes = Remembered[int, tuple[Cascade, Boxes]](FINDS, lambda _: 1)
+        self._turned = Remembered[tuple[int, int], tuple[Turned, ...]](TURNED_BYTES, n_bytes)
         self._marked = Remembered[tuple[int, int, tuple[int, ...]], Marked](FACE_BYTES, n_bytes)
         self._n_built = 0
 
@@ -97,6 +101,18 @@ class ClickLearner:
         """Whether a frame's windows were looked at."""
         return (base.number, frame.id) in self._seen
 
+    def turned(self, base: Base, frames: Sequence[Frame]) -> dict[int, tuple[Turned, ...]]:
+        """Some of these frames, turned."""
+        found = {}
+        for frame in _mixed(frames)[:TURNED_FRAMES]:
+            key = base.number, frame.id
+            own = self._turned.get(key)
+            if own is None:
+                own = turned(base, self.shipped, frame)
+                self._turned.put(key, own)
+            found[frame.id] = own
+        return found
+
     def _face(self, base: Base, frame: Frame, box: tuple[int, ...]) -> Marked:
         key = base.number, frame.id, box
         found = self._marked.get(key)
@@ -123,7 +139,8 @@ class ClickLearner:
         """The detector that all lessons give."""
         taught = [self.taught(base, lesson) for lesson in said]
         others = [self.seen(base, frame) for frame in background(said, frames)]
-        return fit(base, taught, others, self._seed), taught, others
+        on_side = self.turned(base, [*(each.lesson.frame for each in taught), *(e.frame for e in others)])
+        return fit(base, taught, others, self._seed, turned=on_side), taught, others
 
     def found(self, detector: Detector, frame: Frame, taught: Taught | None = None) -> Boxes:
         """What a detector finds in a frame, by the windows that were looked at before."""
@@ -155,10 +172,11 @@ class ClickLearner:
                 if missed(clicked.boxes, own.lesson.faces):
                     return None, UNSEEN
             others = [self.seen(base, frame) for frame in background(said, frames)]
+            on_side = self.turned(base, [*(each.lesson.frame for each in taught), *(e.frame for e in others)])
             why = None
             for careful in (False, True):
                 last = None if clicked is None else clicked.frame_id
-                fitted = fit(base, taught, others, self._seed, last=last, careful=careful)
+                fitted = fit(base, taught, others, self._seed, turned=on_side, last=last, careful=careful)
                 after = Detector(fitted.cascade, base, fitted)
                 why = self._why_not(before, after, fitted, taught, others, clicked)
                 if why is None:
@@ -206,4 +224,9 @@ def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
     """Frames to learn with besides those that were clicked on: mostly the same as for the click before."""
     labelled = {lesson.frame.id for lesson in said}
     free = [frame for frame in frames if frame.id not in labelled]
-    return sorted(free, key=lambda frame: (frame.id * MIXED % (1 << 32), frame.id))[:BACKGROUND_FRAMES]
+    return _mixed(free)[:BACKGROUND_FRAMES]
+
+
+def _mixed(frames: Sequence[Frame]) -> list[Frame]:
+    """In an order that has nothing to do with time, and in which few new frames change the first ones."""
+    return sorted(frames, key=lambda frame: (frame.id * MIXED % (1 << 32), frame.id))

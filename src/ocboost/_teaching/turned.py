@@ -1,0 +1,70 @@
+"""Frames turned upside down and on their side: nothing in them is a face, so what is found there is wrong.
+
+That needs no clicks. Nothing is learnt from turned frames, else it would be learnt how they differ.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ocboost._teaching.base import Base
+from ocboost._teaching.frames import Frame
+from ocboost._teaching.scanned import Windows, finds, passing, windows_of
+from ocboost.cascade.cascade import Cascade
+from ocboost.cascade.detect import group_rectangles
+from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
+from ocboost.cascade.pictures import Boxes
+
+Floats = NDArray[np.float64]
+
+SHARE = 0.8  # of what the shipped detector finds in turned frames is what a taught one may find there
+FURTHEST = 3.0  # half log-odds: no threshold is further away
+HALVINGS = 9  # of that
+
+
+class Turned(NamedTuple):
+    """A frame that is turned, and how many boxes the shipped detector finds in it."""
+
+    windows: Windows  # without their pixels
+    n_shipped: int
+
+
+def turned(base: Base, shipped: Cascade, frame: Frame) -> tuple[Turned, ...]:
+    """A frame upside down, and on its side."""
+    found = []
+    for grey in (frame.grey[::-1], frame.grey.T):
+        other = Frame(frame.id, np.ascontiguousarray(grey))
+        windows = windows_of(base, other)
+        if base.number:
+            n = len(finds(shipped, other).boxes)
+        else:
+            n = n_boxes(windows.rects[passing(base.stages, windows)])
+        none = np.empty((len(windows.rects), 0, 0), np.uint8)
+        found.append(Turned(windows._replace(pixels=none), n))
+    return tuple(found)
+
+
+def n_boxes(rects: Boxes) -> int:
+    """How many boxes these windows are put together to."""
+    return len(group_rectangles(rects, MIN_NEIGHBORS)[0])
+
+
+class ScoredTurned(NamedTuple):
+    """Turned frames: the windows of each that pass the stages, with their scores."""
+
+    frames: list[tuple[Boxes, Floats]]
+    n_shipped: int
+
+
+def threshold_of(scored: ScoredTurned, near: float) -> float:
+    """The lowest threshold, about, with which not more is found than it may be; not too far from ``near``."""
+    most = SHARE * scored.n_shipped + 0.5
+    low, high = near - FURTHEST, near + FURTHEST
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        n = sum(n_boxes(rects[scores >= middle]) for rects, scores in scored.frames)
+        low, high = (middle, high) if n > most else (low, middle)
+    return high
