@@ -27,7 +27,7 @@ BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were c
 LOOKED_AT_AGAIN = 8  # of these, where stages are relaxed further than for their windows
 MIXED = 2654435761  # Knuth's multiplicative hashing
 WINDOW_BYTES = 192 << 20  # of the windows of frames that are kept: some 700 of 400 × 300
-TURNED_BYTES = 32 << 20  # of those of turned frames
+TURNED_BYTES = 64 << 20  # of those of turned frames
 FACE_BYTES = 64 << 20  # of those of marked faces
 FINDS = 500  # frames for which it is kept what a detector of an earlier session finds
 UNSEEN = (
@@ -104,7 +104,7 @@ class ClickLearner:
     def turned(self, base: Base, frames: Sequence[Frame]) -> dict[int, tuple[Turned, ...]]:
         """Some of these frames, turned."""
         found = {}
-        for frame in _mixed(frames)[:TURNED_FRAMES]:
+        for frame in to_turn(frames):
             key = base.number, frame.id
             own = self._turned.get(key)
             if own is None:
@@ -225,6 +225,12 @@ def background(said: Sequence[Lesson], frames: Sequence[Frame]) -> list[Frame]:
     labelled = {lesson.frame.id for lesson in said}
     free = [frame for frame in frames if frame.id not in labelled]
     return _mixed(free)[:BACKGROUND_FRAMES]
+
+
+def to_turn(frames: Sequence[Frame]) -> list[Frame]:
+    """Those of these frames that are turned."""
+    each_once = {frame.id: frame for frame in frames}
+    return _mixed(list(each_once.values()))[:TURNED_FRAMES]
 
 
 def _mixed(frames: Sequence[Frame]) -> list[Frame]:

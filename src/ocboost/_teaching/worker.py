@@ -6,13 +6,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Click, Lesson
-from ocboost._teaching.frames import FrameStore
-from ocboost._teaching.learner import ClickLearner, Detector
+from ocboost._teaching.frames import Frame, FrameStore
+from ocboost._teaching.learner import ClickLearner, Detector, to_turn
 from ocboost._teaching.steps import Steps, TeachingTask
 
 LOOKED_AHEAD = 12  # frames
@@ -69,7 +69,11 @@ class Worker:
         self._said = said
         self._learnt = learnt
         self._idle = idle
-        self._looked_at: tuple[Base, set[int]] = (steps.last.base, set())  # frames, with a base
+        self._looked_at: tuple[Base, set[int], set[int]] = (
+            steps.last.base,
+            set(),
+            set(),
+        )  # as they are, turned
         self._closed = False
         self.working = False
         self.error: str | None = None  # what went wrong
@@ -130,17 +134,29 @@ class Worker:
         """Look at a frame that a click will be learnt with, while there is nothing else to do."""
         base = self._steps.last.base
         if self._looked_at[0] is not base:
-            self._looked_at = base, set()
-        candidates = [*self._frames.newest(LOOKED_AHEAD), *self._frames.labelled()]
-        looked_at = self._looked_at[1]
-        frame = next((each for each in candidates if each.id not in looked_at), None)
+            self._looked_at = base, set(), set()
+        _, looked_at, turned = self._looked_at
+        labelled = self._frames.labelled()
+        return self._look(
+            [*self._frames.newest(LOOKED_AHEAD), *labelled],
+            looked_at,
+            lambda frame: self._learner.seen(base, frame),
+        ) or self._look(
+            to_turn([*self._frames.varied(), *labelled]),
+            turned,
+            lambda frame: self._learner.turned(base, [frame]),
+        )
+
+    def _look(self, frames: Sequence[Frame], done: set[int], look: Callable[[Frame], object]) -> bool:
+        """Look at the first of these frames that is not done yet, not under the lock; False if all are."""
+        frame = next((each for each in frames if each.id not in done), None)
         if frame is None or self._closed:
             return False
-        looked_at &= {each.id for each in candidates}
-        looked_at.add(frame.id)
+        done &= {each.id for each in frames}
+        done.add(frame.id)
         self._wake.release()
         try:
-            self._learner.seen(base, frame)
+            look(frame)
         finally:
             self._wake.acquire()
         return True
