@@ -22,7 +22,7 @@ from ocboost.cascade.detect import detect
 from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes, as_boxes
 
-TURNED_FRAMES = 24  # that are turned as well
+TURNED_FRAMES = 12  # that are turned as well
 BACKGROUND_FRAMES = 24  # that a click is learnt with, besides those that were clicked on
 LOOKED_AT_AGAIN = 8  # of these, where stages are relaxed further than for their windows
 MIXED = 2654435761  # Knuth's multiplicative hashing

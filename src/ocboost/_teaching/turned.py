@@ -20,7 +20,7 @@ from ocboost.cascade.pictures import Boxes
 
 Floats = NDArray[np.float64]
 
-SHARE = 0.8  # of what the shipped detector finds in turned frames is what a taught one may find there
+SHARE = 0.7  # of what the shipped detector finds in turned frames is what a taught one may find there
 FURTHEST = 3.0  # half log-odds: no threshold is further away
 HALVINGS = 9  # of that
 

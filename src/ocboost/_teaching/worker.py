@@ -16,7 +16,7 @@ from ocboost._teaching.learner import ClickLearner, Detector, to_turn
 from ocboost._teaching.steps import Steps, TeachingTask
 
 LOOKED_AHEAD = 12  # frames
-IDLE_SECONDS = 1.0  # after which it is looked again whether there is something to do
+IDLE_SECONDS = 0.2  # after which it is looked again whether there is something to do
 END_SECONDS = 30.0  # that the end waits for what is being learnt
 
 _log = logging.getLogger("ocboost._teaching")
