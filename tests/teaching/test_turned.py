@@ -79,6 +79,19 @@ def test_a_turned_frame_counts_what_the_shipped_detector_finds_there():
             assert n_boxes(own.windows.rects) >= own.n_shipped  # stages are relaxed for these
 
 
+def test_a_large_frame_is_shrunk():
+    cascade = picture_cascade()
+    base = shipped_base(cascade)
+    grey, _ = face_picture(7)
+    large = np.kron(grey, np.ones((4, 4), np.uint8))
+    for own, (height, width) in zip(
+        turned(base, cascade, Frame(1, large)), ((274, 400), (400, 274)), strict=True
+    ):
+        ends = own.windows.rects[:, :2] + own.windows.rects[:, 2:]
+        assert len(ends)
+        assert (ends <= [width + 2, height + 2]).all()
+
+
 def test_what_is_found_in_turned_frames_moves_the_threshold_of_a_fit():
     learner = ClickLearner(picture_cascade(), 0)
     pictures = [face_picture(seed, 4) for seed in (20, 21, 22, 23)]

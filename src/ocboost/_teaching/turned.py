@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ocboost._kernels.pyramid import shrink
 from ocboost._teaching.base import Base
 from ocboost._teaching.frames import Frame
 from ocboost._teaching.scanned import Windows, finds, passing, windows_of
@@ -19,7 +20,9 @@ from ocboost.cascade.picture_threshold import MIN_NEIGHBORS
 from ocboost.cascade.pictures import Boxes
 
 Floats = NDArray[np.float64]
+Pixels = NDArray[np.uint8]
 
+LARGEST = 400  # pixels on the longer side
 SHARE = 0.7  # of what the shipped detector finds in turned frames is what a taught one may find there
 FURTHEST = 3.0  # half log-odds: no threshold is further away
 HALVINGS = 9  # of that
@@ -33,9 +36,10 @@ class Turned(NamedTuple):
 
 
 def turned(base: Base, shipped: Cascade, frame: Frame) -> tuple[Turned, ...]:
-    """A frame upside down, and on its side."""
+    """A frame upside down, and on its side; a large one is shrunk, as both detectors look at the same."""
     found = []
-    for grey in (frame.grey[::-1], frame.grey.T):
+    small = _shrunk(frame.grey)
+    for grey in (small[::-1], small.T):
         other = Frame(frame.id, np.ascontiguousarray(grey))
         windows = windows_of(base, other)
         if base.number:
@@ -45,6 +49,15 @@ def turned(base: Base, shipped: Cascade, frame: Frame) -> tuple[Turned, ...]:
         none = np.empty((len(windows.rects), 0, 0), np.uint8)
         found.append(Turned(windows._replace(pixels=none), n))
     return tuple(found)
+
+
+def _shrunk(grey: Pixels) -> Pixels:
+    factor = LARGEST / max(grey.shape)
+    if factor >= 1.0:
+        return grey
+    small = np.empty([max(round(factor * side), 1) for side in grey.shape], np.uint8)
+    shrink(grey, small)
+    return small
 
 
 def n_boxes(rects: Boxes) -> int:
