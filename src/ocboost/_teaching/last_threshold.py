@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocboost._teaching.clicks import Lesson
+from ocboost._teaching.halving import lowest_with
 from ocboost._teaching.turned import ScoredTurned, threshold_of
 from ocboost.cascade.detect import group_rectangles
 from ocboost.cascade.matching import IOU
@@ -38,7 +39,6 @@ KEPT_FINDS = 0.95  # with few faces, of all that the shipped stages accept
 SURELY_NOT, PERHAPS = -0.5, 0.5  # half log-odds: with few faces, what was rejected is to come below the first
 ROOM = 0.15  # half log-odds between the threshold and what was clicked, where few faces make it uncertain
 MARGIN = 1.0  # half log-odds that with few faces the threshold is below all that was seen
-HALVINGS = 10  # of the range of thresholds
 
 
 class ScoredFrame(NamedTuple):
@@ -179,13 +179,12 @@ def _lowest_with(frames: Sequence[ScoredFrame], target: float, by_boxes: bool) -
     values = np.concatenate([np.empty(0), *(each.unseen for each in frames)])
     if not values.size:
         return 0.0
-    low, high = float(values.min()) - BELOW, float(values.max()) + BELOW
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        sizes = [group_rectangles(each.rects[each.unseen >= middle], MIN_NEIGHBORS)[1] for each in frames]
-        n = sum(len(own) if by_boxes else int(own.sum()) for own in sizes)
-        low, high = (middle, high) if n > target else (low, middle)
-    return high
+
+    def count(at: float) -> int:
+        sizes = [group_rectangles(each.rects[each.unseen >= at], MIN_NEIGHBORS)[1] for each in frames]
+        return sum(len(own) if by_boxes else int(own.sum()) for own in sizes)
+
+    return lowest_with(count, target, float(values.min()) - BELOW, float(values.max()) + BELOW)
 
 
 def _surely_found(rects: Boxes, values: Floats) -> list[float]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ocboost._kernels.pyramid import shrink
 from ocboost._teaching.base import Base
 from ocboost._teaching.frames import Frame
+from ocboost._teaching.halving import lowest_with
 from ocboost._teaching.scanned import Windows, finds, passing, windows_of
 from ocboost.cascade.cascade import Cascade
 from ocboost.cascade.detect import group_rectangles
@@ -24,8 +25,7 @@ Pixels = NDArray[np.uint8]
 
 LARGEST = 400  # pixels on the longer side
 SHARE = 0.7  # of what the shipped detector finds in turned frames is what a taught one may find there
-FURTHEST = 3.0  # half log-odds: no threshold is further away
-HALVINGS = 9  # of that
+AWAY = 3.0  # half log-odds: no threshold is further away
 
 
 class Turned(NamedTuple):
@@ -75,9 +75,9 @@ class ScoredTurned(NamedTuple):
 def threshold_of(scored: ScoredTurned, near: float) -> float:
     """The lowest threshold, about, with which not more is found than it may be; not too far from ``near``."""
     most = SHARE * scored.n_shipped + 0.5
-    low, high = near - FURTHEST, near + FURTHEST
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        n = sum(n_boxes(rects[scores >= middle]) for rects, scores in scored.frames)
-        low, high = (middle, high) if n > most else (low, middle)
-    return high
+    frames = scored.frames
+
+    def count(at: float) -> int:
+        return sum(n_boxes(rects[scores >= at]) for rects, scores in frames)
+
+    return lowest_with(count, most, near - AWAY, near + AWAY)
