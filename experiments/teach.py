@@ -279,7 +279,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("OCBOOST_DATA"))
     parser.add_argument("--only", default="roll,blur,dark")
-    parser.add_argument("--seeds", default="0,1")
+    parser.add_argument("--seeds", default="6,7")
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--build", action="store_true", help="short stages are built in the background")
     parser.add_argument("--speed", action="store_true")
