@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ocboost._teaching.base import Base
 from ocboost._teaching.clicks import Click, Lesson
 from ocboost._teaching.frames import Frame, FrameStore
-from ocboost._teaching.learner import ClickLearner, Detector, to_turn
+from ocboost._teaching.learner import ClickLearner, Detector, background, to_turn
 from ocboost._teaching.steps import Steps, TeachingTask
 
-LOOKED_AHEAD = 12  # frames
+LOOKED_AHEAD = 4  # of the newest frames, besides those that any click is learnt with
 IDLE_SECONDS = 0.2  # after which it is looked again whether there is something to do
 END_SECONDS = 30.0  # that the end waits for what is being learnt
 
@@ -136,15 +136,13 @@ class Worker:
         if self._looked_at[0] is not base:
             self._looked_at = base, set(), set()
         _, looked_at, turned = self._looked_at
-        labelled = self._frames.labelled()
+        labelled, varied = self._frames.labelled(), self._frames.varied()
         return self._look(
-            [*self._frames.newest(LOOKED_AHEAD), *labelled],
+            to_turn([*varied, *labelled]), turned, lambda frame: self._learner.turned(base, [frame])
+        ) or self._look(
+            [*labelled, *background((), varied), *self._frames.newest(LOOKED_AHEAD)],
             looked_at,
             lambda frame: self._learner.seen(base, frame),
-        ) or self._look(
-            to_turn([*self._frames.varied(), *labelled]),
-            turned,
-            lambda frame: self._learner.turned(base, [frame]),
         )
 
     def _look(self, frames: Sequence[Frame], done: set[int], look: Callable[[Frame], object]) -> bool:
