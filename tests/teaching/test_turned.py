@@ -9,7 +9,7 @@ from ocboost._teaching.frames import Frame
 from ocboost._teaching.last_threshold import LOWERED, last_threshold
 from ocboost._teaching.learner import TURNED_FRAMES, ClickLearner
 from ocboost._teaching.scanned import finds
-from ocboost._teaching.turned import SHARE, ScoredTurned, n_boxes, threshold_of, turned
+from ocboost._teaching.turned import LOWERED_BY, SHARE, ScoredTurned, n_boxes, threshold_of, turned
 from ocboost.cascade.pictures import as_boxes
 from tests.support.face_pictures import face_picture, picture_cascade
 from tests.teaching.test_last_threshold import NONE, WINDOWS, frame, place, said, threshold
@@ -26,17 +26,19 @@ def scored(*scores, n_shipped):
 
 @pytest.mark.parametrize("n_shipped", range(9))
 def test_the_lowest_threshold_with_which_not_too_much_is_found(n_shipped):
-    scores = np.random.default_rng(n_shipped).uniform(-1, 1, (3, 4))
-    found = threshold_of(scored(*scores, n_shipped=n_shipped), 0.0)
+    scores = np.random.default_rng(n_shipped).uniform(0, 1, (3, 4))
+    found = threshold_of(scored(*scores, n_shipped=n_shipped), 0.3)
     allowed = int(SHARE * n_shipped + 0.5)
     highest = np.sort(scores.ravel())[::-1]
-    assert highest[allowed] < found <= highest[allowed] + 0.02 + 1e-9
+    assert max(highest[allowed], 0.3 - LOWERED_BY) < found <= max(highest[allowed], 0.3 - LOWERED_BY) + 0.02
     assert (highest >= found).sum() <= allowed
 
 
 def test_it_does_not_go_far_where_there_is_nothing():
-    for empty in (ScoredTurned([], 5), ScoredTurned([(NONE, np.empty(0))], 5)):
-        assert -5.0 < threshold_of(empty, 1.0) < 1.0
+    nothing = [(NONE, np.empty(0))]
+    assert threshold_of(ScoredTurned(nothing, 5), 1.0) == 1.0 - LOWERED_BY
+    assert threshold_of(ScoredTurned(nothing, 0), 1.0) == 1.0  # a white wall tells nothing
+    assert threshold_of(scored([0.5], n_shipped=0), 1.0) == 1.0
 
 
 def moved(turned, *, final=False, **how):
@@ -50,8 +52,8 @@ def moved(turned, *, final=False, **how):
 def test_where_too_much_is_found_there_it_is_raised_and_lowered_by_a_part_else():
     frames = [frame([3.0, 1.0, 2.0, 0.5] * 4)]
     before = threshold(frames, 10, 10 * WINDOWS)
-    for at, share in ((before + 1.0, 1.0), (before - 1.0, LOWERED)):
-        own = scored([at], n_shipped=0)
+    for at, share in ((before + 1.0, 1.0), (before - LOWERED_BY / 2, LOWERED)):
+        own = scored([at, at + 9.0], n_shipped=1)
         found = last_threshold(frames, 10, 10 * WINDOWS, turned=own, final=False, by_boxes=False)
         assert found == pytest.approx(before + share * (at - before), abs=0.05)
 

@@ -113,6 +113,11 @@ class ClickLearner:
             found[frame.id] = own
         return found
 
+    def _on_side(
+        self, base: Base, taught: Sequence[Taught], others: Sequence[ScannedFrame]
+    ) -> dict[int, tuple[Turned, ...]]:
+        return self.turned(base, [*(each.lesson.frame for each in taught), *(e.frame for e in others)])
+
     def _face(self, base: Base, frame: Frame, box: tuple[int, ...]) -> Marked:
         key = base.number, frame.id, box
         found = self._marked.get(key)
@@ -139,7 +144,7 @@ class ClickLearner:
         """The detector that all lessons give."""
         taught = [self.taught(base, lesson) for lesson in said]
         others = [self.seen(base, frame) for frame in background(said, frames)]
-        on_side = self.turned(base, [*(each.lesson.frame for each in taught), *(e.frame for e in others)])
+        on_side = self._on_side(base, taught, others)
         return fit(base, taught, others, self._seed, turned=on_side), taught, others
 
     def found(self, detector: Detector, frame: Frame, taught: Taught | None = None) -> Boxes:
@@ -172,7 +177,7 @@ class ClickLearner:
                 if missed(clicked.boxes, own.lesson.faces):
                     return None, UNSEEN
             others = [self.seen(base, frame) for frame in background(said, frames)]
-            on_side = self.turned(base, [*(each.lesson.frame for each in taught), *(e.frame for e in others)])
+            on_side = self._on_side(base, taught, others)
             why = None
             for careful in (False, True):
                 last = None if clicked is None else clicked.frame_id

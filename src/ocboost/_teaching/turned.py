@@ -25,7 +25,7 @@ Pixels = NDArray[np.uint8]
 
 LARGEST = 400  # pixels on the longer side
 SHARE = 0.7  # of what the shipped detector finds in turned frames is what a taught one may find there
-AWAY = 3.0  # half log-odds: no threshold is further away
+RAISED_BY, LOWERED_BY = 3.0, 0.6  # half log-odds, at most
 
 
 class Turned(NamedTuple):
@@ -73,11 +73,15 @@ class ScoredTurned(NamedTuple):
 
 
 def threshold_of(scored: ScoredTurned, near: float) -> float:
-    """The lowest threshold, about, with which not more is found than it may be; not too far from ``near``."""
+    """The lowest threshold, about, with which not more is found than it may be; not too far from ``near``.
+
+    It is not below that where the shipped detector finds nothing either: then little can be told.
+    """
     most = SHARE * scored.n_shipped + 0.5
     frames = scored.frames
 
     def count(at: float) -> int:
         return sum(n_boxes(rects[scores >= at]) for rects, scores in frames)
 
-    return lowest_with(count, most, near - AWAY, near + AWAY)
+    lowest = near - LOWERED_BY if scored.n_shipped else near
+    return lowest if count(lowest) <= most else lowest_with(count, most, lowest, near + RAISED_BY)

@@ -69,11 +69,8 @@ class Worker:
         self._said = said
         self._learnt = learnt
         self._idle = idle
-        self._looked_at: tuple[Base, set[int], set[int]] = (
-            steps.last.base,
-            set(),
-            set(),
-        )  # as they are, turned
+        # With which base which frames were looked at as they are, and which turned.
+        self._looked_at: tuple[Base, set[int], set[int]] = steps.last.base, set(), set()
         self._closed = False
         self.working = False
         self.error: str | None = None  # what went wrong
